@@ -1,0 +1,358 @@
+//! Caches: a thread's own magazines, one loaded and one spare for each class.
+//!
+//! Alloc pops from the loaded magazine and free pushes to it, with no atomic read-modify-write and no line that another
+//! thread writes. Only when it is empty (or full) is the spare looked at, then the depot, then the slabs.
+//!
+//! Invariants:
+//!
+//! * **C1** A cache belongs to the thread that took it from the [`CacheTable`], until it is returned. Only that thread
+//!   touches loaded magazines and writes counters.
+//! * **C2** A spare slot names a full magazine or nothing. Its owner puts one in when it is empty; anyone may take what is
+//!   in it, by exchange.
+//! * **C3** The frees counter is the last word of the arena that freeing a block touches: a reader that counts a free
+//!   knows that it is over. That is what lets a pool end when its last mbuf does.
+
+mod table;
+
+pub(crate) use table::CacheTable;
+
+use crate::arena::{Arena, InArena, Offset};
+use crate::class::{CLASSES, Class, Classes};
+use crate::depot::{Depot, Magazine};
+use crate::slab::SlabTable;
+use crate::sync::{AtomicU32, AtomicU64, Field, Ordering, Published32};
+
+/// The largest magazine, and the room a cache has for a loaded one.
+#[cfg(not(loom))]
+pub(crate) const MAGAZINE_MAX: usize = 128;
+/// Under the model checker two blocks make a magazine.
+#[cfg(loom)]
+pub(crate) const MAGAZINE_MAX: usize = 2;
+
+/// Where a cache gets blocks and leaves them: the parts below.
+#[derive(Clone, Copy)]
+pub(crate) struct Backing<'a> {
+    pub(crate) arena: Arena,
+    pub(crate) classes: &'a Classes,
+    pub(crate) slabs: &'a SlabTable,
+    pub(crate) depot: &'a Depot,
+}
+
+/// A thread's magazines of one class. The first line is all that alloc and free touch beside the item itself.
+#[repr(C, align(64))]
+#[derive(Debug)]
+struct ClassCache {
+    /// Blocks in the loaded magazine.
+    count: Published32,
+    /// How many fit: 0 until the class is first used here.
+    limit: Field<u32>,
+    allocs: AtomicU64,
+    frees: AtomicU64,
+    spare: AtomicU32,
+    /// An empty magazine kept at hand, or 0.
+    empty: Field<u32>,
+    /// How many blocks the next refill from the slabs takes: doubles from 1, so that who wants one does not take sixty.
+    refill: Field<u32>,
+    items: [Field<u32>; MAGAZINE_MAX],
+}
+
+/// A thread's cache: see the module's documentation.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Cache {
+    /// Local handles that use the cache (C1).
+    locals: Field<u32>,
+    /// Whether the thread is ending and the last local handle returns the cache (C1).
+    detached: Field<bool>,
+    classes: [ClassCache; CLASSES],
+}
+
+// SAFETY: integers and a bool; zero is an empty cache that no class has been used in.
+unsafe impl InArena for Cache {
+    fn fresh() -> Self {
+        Self {
+            locals: Field::new(0),
+            detached: Field::new(false),
+            classes: std::array::from_fn(|_| ClassCache {
+                count: Published32::new(0),
+                limit: Field::new(0),
+                allocs: AtomicU64::new(0),
+                frees: AtomicU64::new(0),
+                spare: AtomicU32::new(0),
+                empty: Field::new(0),
+                refill: Field::new(0),
+                items: std::array::from_fn(|_| Field::new(0)),
+            }),
+        }
+    }
+}
+
+/// Adds one to a counter that only the caller writes.
+#[inline(always)]
+fn count_up(counter: &AtomicU64, ordering: Ordering) {
+    // Relaxed: reads back what this thread, or the cache's last owner, wrote.
+    counter.store(counter.load(Ordering::Relaxed) + 1, ordering);
+}
+
+/// What the owner does with its cache.
+///
+/// # Safety
+/// C1, for every function here: the calling thread owns the cache.
+#[allow(clippy::missing_safety_doc)]
+impl Cache {
+    #[inline(always)]
+    fn class(&self, class: Class) -> &ClassCache {
+        // SAFETY: a class's index is below `CLASSES`.
+        unsafe { self.classes.get_unchecked(class.index()) }
+    }
+
+    /// Takes a block from the loaded magazine.
+    #[inline(always)]
+    pub(crate) unsafe fn pop(&self, class: Class) -> Option<Offset> {
+        let cache = self.class(class);
+        let left = cache.count.get().checked_sub(1)?;
+        cache.count.set(left);
+        // Relaxed: whoever frees the block later counts it with release, so a reader that sees the free sees this.
+        count_up(&cache.allocs, Ordering::Relaxed);
+        // SAFETY: C1; `count` never exceeds the room, and items below it are blocks' offsets.
+        unsafe {
+            let item = cache.items.get_unchecked(left as usize).get();
+            Some(Offset::from_raw_unchecked(item))
+        }
+    }
+
+    /// Adds a free block to the loaded magazine; false when that is full.
+    #[inline(always)]
+    pub(crate) unsafe fn push(&self, class: Class, block: Offset) -> bool {
+        let cache = self.class(class);
+        let count = cache.count.get();
+        // SAFETY: C1; `limit` never exceeds the room.
+        unsafe {
+            if count >= cache.limit.get() {
+                return false;
+            }
+            cache.items.get_unchecked(count as usize).set(block.raw());
+        }
+        cache.count.set(count + 1);
+        // Release: pairs with the acquire in `CacheTable::in_use` (C3).
+        count_up(&cache.frees, Ordering::Release);
+        true
+    }
+
+    /// Fills the empty loaded magazine: from the spare, the depot, the slabs the class has, or a new slab.
+    #[cold]
+    pub(crate) unsafe fn refill(&self, from: Backing<'_>, class: Class) -> bool {
+        let cache = self.class(class);
+        debug_assert_eq!(cache.count.get(), 0);
+        // SAFETY: C1.
+        unsafe {
+            self.prepare(from.classes, class);
+            let magazine = self
+                .take_spare(class)
+                .or_else(|| from.depot.take_full(from.arena, class));
+            if let Some(magazine) = magazine {
+                self.unload(from, class, magazine);
+                return true;
+            }
+            let want = cache.refill.get();
+            let mut put = |block: Offset| {
+                let count = cache.count.get();
+                cache.items[count as usize].set(block.raw());
+                cache.count.set(count + 1);
+            };
+            let mut got = from
+                .slabs
+                .take(from.arena, from.classes, class, want, &mut put);
+            if got == 0 {
+                got = from
+                    .slabs
+                    .open(from.arena, from.classes, class, want, &mut put);
+            }
+            cache.refill.set((want * 2).min(cache.limit.get()));
+            got > 0
+        }
+    }
+
+    /// Fills the empty loaded magazine with `victim`'s spare.
+    pub(crate) unsafe fn steal(&self, from: Backing<'_>, class: Class, victim: &Cache) -> bool {
+        match victim.take_spare(class) {
+            Some(magazine) => {
+                // SAFETY: C1.
+                unsafe { self.unload(from, class, magazine) };
+                true
+            }
+            None => false,
+        }
+    }
+
+    unsafe fn prepare(&self, classes: &Classes, class: Class) {
+        let cache = self.class(class);
+        // SAFETY: C1.
+        unsafe {
+            if cache.limit.get() == 0 {
+                cache.limit.set(classes.magazine(class));
+                cache.refill.set(1);
+            }
+        }
+    }
+
+    /// Moves a full magazine's blocks into the empty loaded one and keeps or returns the magazine.
+    unsafe fn unload(&self, from: Backing<'_>, class: Class, magazine: Magazine) {
+        let cache = self.class(class);
+        let mut room = [0; MAGAZINE_MAX];
+        let blocks = magazine.unload(from.arena, &mut room);
+        // SAFETY: C1.
+        unsafe {
+            for (item, &mut block) in cache.items.iter().zip(&mut *blocks) {
+                item.set(block);
+            }
+            cache.count.set(blocks.len() as u32);
+            if cache.empty.get() == 0 {
+                cache.empty.set(magazine.into_offset().raw());
+            } else {
+                from.depot.put_empty(from.arena, magazine);
+            }
+        }
+    }
+
+    /// Makes room in the loaded magazine: its blocks become the spare, or go to the depot, or home.
+    #[cold]
+    pub(crate) unsafe fn spill(&self, to: Backing<'_>, class: Class) {
+        let cache = self.class(class);
+        // SAFETY: C1.
+        unsafe {
+            self.prepare(to.classes, class);
+            if cache.count.get() < cache.limit.get() {
+                return;
+            }
+            let Some(magazine) = self.load(to, class) else {
+                self.send_home(to, class);
+                return;
+            };
+            // Only this thread fills the slot, so empty it stays; what another takes, it takes by exchange.
+            if !self.has_spare(class) {
+                // Release: pairs with the acquire in `take_spare`, which then sees the magazine's items.
+                let offset = magazine.into_offset().raw();
+                cache.spare.store(offset, Ordering::Release);
+            } else {
+                to.depot.put_full(to.arena, class, magazine);
+            }
+        }
+    }
+
+    /// Moves the loaded blocks into an empty magazine, if one can be had.
+    unsafe fn load(&self, to: Backing<'_>, class: Class) -> Option<Magazine> {
+        let cache = self.class(class);
+        // SAFETY: C1; an offset in `empty` names a magazine that the cache owns (D1).
+        unsafe {
+            let magazine = match Offset::from_raw(cache.empty.get()) {
+                Some(kept) => {
+                    cache.empty.set(0);
+                    Magazine::from_offset(kept)
+                }
+                None => to.depot.take_empty(to.arena)?,
+            };
+            let count = cache.count.get() as usize;
+            let blocks = cache.items[..count].iter().map(|item| item.get());
+            magazine.load(to.arena, blocks);
+            cache.count.set(0);
+            Some(magazine)
+        }
+    }
+
+    unsafe fn send_home(&self, to: Backing<'_>, class: Class) {
+        let cache = self.class(class);
+        let mut blocks = [0; MAGAZINE_MAX];
+        let count = cache.count.get() as usize;
+        // SAFETY: C1.
+        unsafe {
+            for (block, item) in blocks.iter_mut().zip(&cache.items[..count]) {
+                *block = item.get();
+            }
+        }
+        cache.count.set(0);
+        to.slabs
+            .give(to.arena, to.classes, class, &mut blocks[..count]);
+    }
+
+    /// Empties the magazines of `class`: a full one goes to the depot, the rest home.
+    pub(crate) unsafe fn flush(&self, to: Backing<'_>, class: Class) {
+        let cache = self.class(class);
+        // SAFETY: C1.
+        unsafe {
+            if cache.limit.get() == 0 {
+                return;
+            }
+            if cache.count.get() == cache.limit.get()
+                && let Some(magazine) = self.load(to, class)
+            {
+                to.depot.put_full(to.arena, class, magazine);
+            } else if cache.count.get() > 0 {
+                self.send_home(to, class);
+            }
+            if self.has_spare(class) {
+                // Others could take the spare where it is: they look again until it is where it goes.
+                let mut move_ = to.slabs.transit.begin();
+                if let Some(spare) = self.take_spare(class) {
+                    to.depot.put_full(to.arena, class, spare);
+                    move_.moved();
+                }
+            }
+            if let Some(empty) = Offset::from_raw(cache.empty.get()) {
+                cache.empty.set(0);
+                to.depot.put_empty(to.arena, Magazine::from_offset(empty));
+            }
+            cache.refill.set(1);
+        }
+    }
+
+    /// Notes one more, or one fewer, local handle; says whether the cache is now to be returned.
+    pub(crate) unsafe fn use_locally(&self, more: bool) -> bool {
+        // SAFETY: C1.
+        unsafe {
+            let locals = self.locals.get();
+            let now = if more { locals + 1 } else { locals - 1 };
+            self.locals.set(now);
+            now == 0 && self.detached.get()
+        }
+    }
+
+    /// The thread is ending. False while local handles still use the cache: the last of them returns it.
+    pub(crate) unsafe fn detach(&self) -> bool {
+        // SAFETY: C1.
+        unsafe {
+            let unused = self.locals.get() == 0;
+            self.detached.set(!unused);
+            unused
+        }
+    }
+}
+
+impl Cache {
+    /// Whether there was a spare magazine of `class` at a glance.
+    pub(crate) fn has_spare(&self, class: Class) -> bool {
+        // Relaxed: whoever acts on it takes the spare by exchange.
+        self.class(class).spare.load(Ordering::Relaxed) != 0
+    }
+
+    /// Takes the spare magazine of `class`, if there is one. Any thread may (C2).
+    pub(crate) fn take_spare(&self, class: Class) -> Option<Magazine> {
+        if !self.has_spare(class) {
+            return None;
+        }
+        // Acquire: pairs with the release in `spill`.
+        let at = Offset::from_raw(self.class(class).spare.swap(0, Ordering::Acquire))?;
+        // SAFETY: what the exchange returns was in the slot and is nobody else's now (C2, D1).
+        Some(unsafe { Magazine::from_offset(at) })
+    }
+}
+
+impl Magazine {
+    /// Gives the magazine's blocks home to their slabs and leaves it, empty, in the depot.
+    pub(crate) fn send_home(self, to: Backing<'_>, class: Class) {
+        let mut room = [0; MAGAZINE_MAX];
+        let blocks = self.unload(to.arena, &mut room);
+        to.slabs.give(to.arena, to.classes, class, blocks);
+        to.depot.put_empty(to.arena, self);
+    }
+}

@@ -1,0 +1,362 @@
+//! The mbuf header: 192 bytes in front of every data area, laid out alike for Rust, C and other processes.
+//!
+//! `docs/layout.md` states the layout, `tests/layout.rs` asserts it. Who may touch what:
+//!
+//! * **H1** `self_offset` and `class` are written when the block is carved and never again while its slab stays with
+//!   its class.
+//! * **H2** The refcount of a block that owns data is changed by any holder of a header that refers to it. It counts
+//!   those headers; 0 means free.
+//! * **H3** All other fields belong to the mbuf's handle: written by who has it exclusively (`&mut`, or as the last
+//!   owner), read by who shares it (`&`). `flags` and `generation` are published as well, for handle checks.
+//! * **H4** A free block belongs to the magazine or bitmap that holds it. It has refcount 0 and no `LIVE` flag, `owner`
+//!   and `tail` are itself, `next` is 0, `segments` is 1, `data_offset` is 0, and the user area is zero unless
+//!   `USER_WRITTEN` is still set.
+
+use crate::arena::{Arena, InArena, Offset};
+use crate::class::Class;
+use crate::sync::{AtomicU32, Field, Published16, Published32, Witness};
+
+/// Bytes of the user area.
+pub const USER_AREA: usize = 96;
+
+/// Bytes from a block's start to its data: 192, more under the model checker.
+pub(crate) const HEADER: usize = size_of::<Header>();
+
+/// What a header is at the moment, as bits.
+pub(crate) mod flags {
+    /// A handle to it exists.
+    pub(crate) const LIVE: u16 = 1 << 0;
+    /// It follows another header in a chain.
+    pub(crate) const MEMBER: u16 = 1 << 1;
+    /// It heads a span of whole slabs.
+    pub(crate) const SPAN: u16 = 1 << 2;
+    /// It refers to another block's data.
+    pub(crate) const COPY: u16 = 1 << 3;
+    /// The user area may differ from zero.
+    pub(crate) const USER_WRITTEN: u16 = 1 << 4;
+}
+
+/// See the module's documentation and `docs/layout.md`.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Header {
+    pub(crate) refcount: AtomicU32,
+    self_offset: Published32,
+    owner: Field<u32>,
+    next: Field<u32>,
+    tail: Field<u32>,
+    class: u8,
+    segments: Field<u8>,
+    flags: Published16,
+    data_len: Field<u64>,
+    data_offset: Field<u64>,
+    capacity: Field<u64>,
+    generation: Published32,
+    /// Which process holds the mbuf, once pools can be shared.
+    holder: Field<u32>,
+    timestamp: Field<u64>,
+    user: Field<[u8; USER_AREA]>,
+    /// Address, callback and argument of data outside the arena.
+    external: Field<[u64; 3]>,
+    /// Where the mbuf was allocated, when that is tracked.
+    track: Field<u64>,
+    /// Announces accesses to the data area to the model checker.
+    pub(crate) data: Witness,
+}
+
+// SAFETY: integers and cells of integers, for which zero bytes are a value.
+unsafe impl InArena for Header {
+    fn fresh() -> Self {
+        Self::carved(0, Class::HEADER, 0)
+    }
+}
+
+impl Header {
+    fn carved(self_offset: u32, class: Class, generation: u32) -> Self {
+        Self {
+            refcount: AtomicU32::new(0),
+            self_offset: Published32::new(self_offset),
+            owner: Field::new(self_offset),
+            next: Field::new(0),
+            tail: Field::new(self_offset),
+            class: class.raw(),
+            segments: Field::new(1),
+            flags: Published16::new(0),
+            data_len: Field::new(0),
+            data_offset: Field::new(0),
+            capacity: Field::new(0),
+            generation: Published32::new(generation),
+            holder: Field::new(0),
+            timestamp: Field::new(0),
+            user: Field::new([0; USER_AREA]),
+            external: Field::new([0; 3]),
+            track: Field::new(0),
+            data: Witness::new(),
+        }
+    }
+
+    /// Writes the header of a block that was just carved: free, as H4 says.
+    ///
+    /// # Safety
+    /// The block lies at `offset` in `arena` and belongs to the caller alone.
+    pub(crate) unsafe fn carve(arena: Arena, offset: Offset, class: Class, generation: u32) {
+        let header = Self::carved(offset.raw(), class, generation);
+        // SAFETY: blocks are granule-aligned and longer than a header, and this one is the caller's.
+        unsafe { arena.at::<Self>(offset).write(header) };
+    }
+
+    /// The block's own place.
+    #[inline(always)]
+    pub(crate) fn offset(&self) -> Offset {
+        // SAFETY: H1: written at carving with the block's offset, which is not 0.
+        unsafe { Offset::from_raw_unchecked(self.self_offset.get()) }
+    }
+
+    /// The class of the block this header heads.
+    #[inline(always)]
+    pub(crate) fn class(&self) -> Class {
+        // SAFETY: H1: written at carving with a class's number.
+        unsafe { Class::from_raw_unchecked(self.class) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn flags(&self) -> u16 {
+        self.flags.get()
+    }
+
+    #[inline(always)]
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation.get()
+    }
+}
+
+/// Accessors under H3. Each is unsafe for the one reason that H3 names: the caller holds the handle, exclusively for
+/// `set_` and at least shared for the rest.
+///
+/// # Safety
+/// H3, for every function here.
+#[allow(clippy::missing_safety_doc)]
+impl Header {
+    /// Makes a free block a live mbuf on its own data, alone, with `capacity` bytes.
+    #[inline(always)]
+    pub(crate) unsafe fn activate(&self, capacity: u64, kind: u16) {
+        // SAFETY: H4: the block was free and is the caller's.
+        unsafe {
+            if self.flags() & flags::USER_WRITTEN != 0 {
+                self.user.set([0; USER_AREA]);
+            }
+            self.data_len.set(0);
+            self.capacity.set(capacity);
+            self.timestamp.set(0);
+        }
+        self.flags.set(flags::LIVE | kind);
+        // Relaxed: the handle is handed to other threads by means of its own (H2 starts with this 1).
+        self.refcount.store(1, crate::sync::Ordering::Relaxed);
+    }
+
+    /// Makes a free block a live copy of `original`, alone, on the same data. The caller has counted the reference.
+    #[inline]
+    pub(crate) unsafe fn activate_copy(&self, original: &Self) {
+        // SAFETY: H4 for `self`; `original` is at least shared.
+        unsafe {
+            self.owner.set(original.owner.get());
+            self.data_len.set(original.data_len.get());
+            self.data_offset.set(original.data_offset.get());
+            self.capacity.set(original.capacity.get());
+            self.timestamp.set(original.timestamp.get());
+            let written = (original.flags() | self.flags()) & flags::USER_WRITTEN;
+            if written != 0 {
+                self.user.set(original.user.get());
+            }
+            let kept = original.flags() & flags::USER_WRITTEN;
+            self.flags.set(flags::LIVE | flags::COPY | kept);
+        }
+    }
+
+    /// Ends a handle: what is left is free but for its refcount. A handle check fails from here on.
+    #[inline(always)]
+    pub(crate) unsafe fn deactivate(&self) {
+        self.flags.set(self.flags() & flags::USER_WRITTEN);
+        self.generation.set(self.generation().wrapping_add(1));
+    }
+
+    /// Restores what a copy's or a chain's header has beside a plain one (H4).
+    #[inline]
+    pub(crate) unsafe fn restore(&self) {
+        let own = self.offset().raw();
+        // SAFETY: H3: exclusive.
+        unsafe {
+            self.owner.set(own);
+            self.data_offset.set(0);
+            self.next.set(0);
+            self.tail.set(own);
+            self.segments.set(1);
+        }
+    }
+
+    /// Whether dropping the handle concerns this block alone: a lone mbuf on data of its own class.
+    #[inline(always)]
+    pub(crate) unsafe fn is_plain(&self) -> bool {
+        // SAFETY: H3: at least shared.
+        self.flags() & !flags::USER_WRITTEN == flags::LIVE && unsafe { self.next.get() } == 0
+    }
+
+    #[inline(always)]
+    pub(crate) unsafe fn owner(&self) -> Offset {
+        // SAFETY: H3 for the read; an owner is a block's offset, never 0.
+        unsafe { Offset::from_raw_unchecked(self.owner.get()) }
+    }
+
+    #[inline(always)]
+    pub(crate) unsafe fn next(&self) -> Option<Offset> {
+        // SAFETY: H3.
+        Offset::from_raw(unsafe { self.next.get() })
+    }
+
+    #[inline]
+    pub(crate) unsafe fn set_next(&self, next: Option<Offset>) {
+        // SAFETY: H3: exclusive.
+        unsafe { self.next.set(next.map_or(0, Offset::raw)) };
+    }
+
+    #[inline]
+    pub(crate) unsafe fn tail(&self) -> Offset {
+        // SAFETY: H3 for the read; a tail is a block's offset, never 0.
+        unsafe { Offset::from_raw_unchecked(self.tail.get()) }
+    }
+
+    #[inline]
+    pub(crate) unsafe fn set_tail(&self, tail: Offset) {
+        // SAFETY: H3: exclusive.
+        unsafe { self.tail.set(tail.raw()) };
+    }
+
+    #[inline]
+    pub(crate) unsafe fn segments(&self) -> u8 {
+        // SAFETY: H3.
+        unsafe { self.segments.get() }
+    }
+
+    #[inline]
+    pub(crate) unsafe fn set_segments(&self, segments: u8) {
+        // SAFETY: H3: exclusive.
+        unsafe { self.segments.set(segments) };
+    }
+
+    #[inline]
+    pub(crate) unsafe fn set_flags(&self, set: u16, clear: u16) {
+        self.flags.set(self.flags() & !clear | set);
+    }
+
+    #[inline(always)]
+    pub(crate) unsafe fn data_len(&self) -> usize {
+        // SAFETY: H3. Lengths never exceed 4 GiB, and addresses are 64-bit.
+        unsafe { self.data_len.get() as usize }
+    }
+
+    #[inline(always)]
+    pub(crate) unsafe fn set_data_len(&self, len: usize) {
+        // SAFETY: H3: exclusive.
+        unsafe { self.data_len.set(len as u64) };
+    }
+
+    #[inline(always)]
+    pub(crate) unsafe fn data_offset(&self) -> usize {
+        // SAFETY: H3.
+        unsafe { self.data_offset.get() as usize }
+    }
+
+    #[inline(always)]
+    pub(crate) unsafe fn capacity(&self) -> usize {
+        // SAFETY: H3.
+        unsafe { self.capacity.get() as usize }
+    }
+
+    #[inline]
+    pub(crate) unsafe fn timestamp(&self) -> u64 {
+        // SAFETY: H3.
+        unsafe { self.timestamp.get() }
+    }
+
+    #[inline]
+    pub(crate) unsafe fn set_timestamp(&self, timestamp: u64) {
+        // SAFETY: H3: exclusive.
+        unsafe { self.timestamp.set(timestamp) };
+    }
+
+    #[inline]
+    pub(crate) fn user_ptr(&self) -> *mut [u8; USER_AREA] {
+        self.user.as_ptr()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use memoffset::{offset_of, span_of};
+
+    /// The table of `docs/layout.md`.
+    #[test]
+    fn the_layout_is_what_the_documentation_says() {
+        assert_eq!(size_of::<Header>(), 192);
+        assert_eq!(align_of::<Header>(), 64);
+        assert_eq!(span_of!(Header, refcount), 0..4);
+        assert_eq!(span_of!(Header, self_offset), 4..8);
+        assert_eq!(span_of!(Header, owner), 8..12);
+        assert_eq!(span_of!(Header, next), 12..16);
+        assert_eq!(span_of!(Header, tail), 16..20);
+        assert_eq!(span_of!(Header, class), 20..21);
+        assert_eq!(span_of!(Header, segments), 21..22);
+        assert_eq!(span_of!(Header, flags), 22..24);
+        assert_eq!(span_of!(Header, data_len), 24..32);
+        assert_eq!(span_of!(Header, data_offset), 32..40);
+        assert_eq!(span_of!(Header, capacity), 40..48);
+        assert_eq!(span_of!(Header, generation), 48..52);
+        assert_eq!(span_of!(Header, holder), 52..56);
+        assert_eq!(span_of!(Header, timestamp), 56..64);
+        assert_eq!(span_of!(Header, user), 64..160);
+        assert_eq!(span_of!(Header, external), 160..184);
+        assert_eq!(span_of!(Header, track), 184..192);
+        assert_eq!(offset_of!(Header, data), 192);
+        assert_eq!(size_of::<Witness>(), 0);
+    }
+
+    #[test]
+    fn a_carved_header_is_free() {
+        let header = Header::carved(5, Class::HEADER, 9);
+        assert_eq!(header.offset().raw(), 5);
+        assert_eq!(header.flags(), 0);
+        assert_eq!(header.generation(), 9);
+        // SAFETY: the header is this test's alone.
+        unsafe {
+            assert_eq!(header.owner().raw(), 5);
+            assert_eq!(header.tail().raw(), 5);
+            assert_eq!(header.segments(), 1);
+            assert_eq!(header.next(), None);
+        }
+    }
+
+    #[test]
+    fn a_used_header_is_free_again() {
+        let header = Header::carved(5, Class::HEADER, 9);
+        // SAFETY: the header is this test's alone.
+        unsafe {
+            header.activate(100, 0);
+            assert!(header.is_plain());
+            (*header.user_ptr())[95] = 1;
+            header.set_flags(flags::USER_WRITTEN, 0);
+            assert!(header.is_plain());
+            header.set_data_len(3);
+            header.set_next(Offset::from_raw(7));
+            assert!(!header.is_plain());
+            header.restore();
+            header.deactivate();
+            assert_eq!(header.flags(), flags::USER_WRITTEN);
+            assert_eq!(header.generation(), 10);
+            header.activate(1, 0);
+            assert_eq!(header.data_len(), 0);
+            assert_eq!((*header.user_ptr())[95], 0);
+            assert_eq!(header.flags(), flags::LIVE);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Freeing: the end of handles, of references, and of blocks.
+
+use super::Mbuf;
+use crate::arena::Offset;
+use crate::header::Header;
+use crate::pool::{Core, LocalPool};
+use crate::sync::{Ordering, fence};
+
+/// Whether the caller's reference to `owner`'s data is the only one.
+#[inline(always)]
+pub(super) fn is_unique(owner: &Header) -> bool {
+    // Acquire: pairs with the release in `give_up`: what was done through a reference that is gone happened before the data
+    // is written or its block used again. No other thread can make a second reference of the only one.
+    owner.refcount.load(Ordering::Acquire) == 1
+}
+
+/// Gives up one reference to `owner`'s data; says whether it was the last, so that the block is now the caller's.
+#[inline]
+fn give_up(owner: &Header) -> bool {
+    // Release: pairs with the acquires of whoever finds that it holds the only reference, or has given up the last.
+    if !is_unique(owner) && owner.refcount.fetch_sub(1, Ordering::Release) != 1 {
+        return false;
+    }
+    // Pairs with the release above, of all other references.
+    fence(Ordering::Acquire);
+    // Relaxed: handed on by whatever hands the free block on.
+    owner.refcount.store(0, Ordering::Relaxed);
+    owner.data.write();
+    true
+}
+
+/// Makes the header of a block that nobody refers to free (H4), but for what [`Header::restore`] restores.
+///
+/// # Safety
+/// The block is the caller's.
+#[inline(always)]
+unsafe fn retire(header: &Header) {
+    header.data.write();
+    // Relaxed: handed on by whatever hands the free block on.
+    header.refcount.store(0, Ordering::Relaxed);
+    // SAFETY: H3: the caller's.
+    unsafe { header.deactivate() };
+}
+
+impl Drop for Mbuf {
+    #[inline]
+    fn drop(&mut self) {
+        let header = self.header();
+        // SAFETY: M1: the handle and its header are ours and not used afterwards.
+        unsafe {
+            if header.is_plain() && is_unique(header) {
+                let core = self.core();
+                retire(header);
+                core.give_back(header);
+            } else {
+                self.free_slowly();
+            }
+        }
+    }
+}
+
+impl Mbuf {
+    #[inline(always)]
+    pub(super) fn free_to(self, local: &LocalPool) {
+        let header = self.header();
+        // SAFETY: M1: the handle and its header are ours and not used afterwards.
+        unsafe {
+            if self.core() == local.pool().core() && header.is_plain() && is_unique(header) {
+                retire(header);
+                local.give(header.class(), header.offset());
+                std::mem::forget(self);
+            }
+        }
+    }
+
+    /// # Safety
+    /// M1: the handle is ours and not used afterwards.
+    #[cold]
+    #[inline(never)]
+    unsafe fn free_slowly(&self) {
+        let core = self.core();
+        let mut next = Some(self.header().offset());
+        while let Some(segment) = next {
+            // SAFETY: M1. A segment that is not yet freed keeps the arena mapped (M2).
+            unsafe {
+                next = core.header(segment).next();
+                free_segment(core, segment);
+            }
+        }
+    }
+}
+
+/// Frees one header of a chain. The arena may be gone afterwards.
+///
+/// # Safety
+/// The header is live and the caller's.
+unsafe fn free_segment(core: Core, segment: Offset) {
+    let header = core.header(segment);
+    // SAFETY: H3: the caller's. The handle ends before the reference does: then the block may be another's.
+    unsafe {
+        let owner = header.owner();
+        header.restore();
+        if owner == segment {
+            header.deactivate();
+            if give_up(header) {
+                core.give_back(header);
+            }
+        } else {
+            let shared = core.header(owner);
+            if give_up(shared) {
+                core.give_back(shared);
+            }
+            header.deactivate();
+            core.give(header.class(), segment);
+        }
+    }
+}
+
+/// Frees mbufs, each with the chain that it heads: as dropping them one by one.
+///
+/// # Example
+/// ```
+/// let pool = mbuf::Pool::builder().capacity(16 << 20).build()?;
+/// let mut burst = Vec::new();
+/// pool.alloc_bulk(2048, 32, &mut burst)?;
+/// mbuf::free_bulk(burst.drain(..));
+/// assert_eq!(pool.stats().in_use, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn free_bulk(mbufs: impl IntoIterator<Item = Mbuf>) {
+    mbufs.into_iter().for_each(drop);
+}

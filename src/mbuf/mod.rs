@@ -1,0 +1,198 @@
+//! The owned handle: data, length, user area, copy-ref and chain.
+//!
+//! Invariants, beside the header's (H1 to H4):
+//!
+//! * **M1** An [`Mbuf`] owns the header it points to, and with it every header that follows in its chain. A chain's
+//!   headers are blocks of one pool. The head's `segments` counts them and its `tail` names the last; in members both are
+//!   stale.
+//! * **M2** While an `Mbuf` exists its arena is mapped.
+//! * **M3** Data is shared by as many headers as the owner's refcount says. While it says 1, `&mut Mbuf` gives the data
+//!   exclusively. While it says more, nobody writes.
+//! * **M4** The first `data_len` bytes of the data are initialised; what follows may hold another mbuf's old bytes, and is
+//!   only ever lent as `MaybeUninit` or overwritten.
+
+mod alloc;
+mod chain;
+mod copy;
+mod data;
+mod free;
+mod segment;
+
+pub use chain::{AppendError, AppendErrorKind, MAX_CHAIN};
+pub use free::free_bulk;
+pub use segment::{Segment, SegmentMut, Segments, SegmentsMut};
+
+use crate::arena::Offset;
+use crate::header::{Header, USER_AREA, flags};
+use crate::pool::Core;
+use crate::sync::Ordering;
+use std::fmt;
+use std::ptr::NonNull;
+
+/// A message buffer: an owned handle on a header, its data, and what is chained behind it.
+///
+/// Made by [`Pool::alloc`](crate::Pool::alloc) and its siblings. Dropping it frees the whole chain that it heads; each data
+/// area goes when the last mbuf that refers to it does. It may be sent to and dropped on any thread, before or after its
+/// pool's last handle.
+///
+/// A handle is the address of the header, 8 bytes, and so is `Option<Mbuf>`.
+///
+/// # Example
+/// ```
+/// let pool = mbuf::Pool::builder().capacity(16 << 20).build()?;
+/// let mut packet = pool.alloc(2048)?;
+/// packet.extend_from_slice(b"payload")?;
+/// packet.user_mut()[0] = 7;
+///
+/// let copy = packet.copy_ref()?;
+/// assert!(packet.is_shared());
+/// assert_eq!(copy.data(), b"payload");
+/// assert_eq!(copy.user()[0], 7);
+///
+/// drop(packet);
+/// assert!(!copy.is_shared());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[repr(transparent)]
+pub struct Mbuf {
+    header: NonNull<Header>,
+}
+
+// SAFETY: H2 and H3: what shared handles do is read or atomic, and who has a handle exclusively may use it on any thread.
+unsafe impl Send for Mbuf {}
+// SAFETY: as above; `copy_ref`, the one change through a shared handle, is an atomic increment.
+unsafe impl Sync for Mbuf {}
+
+impl Mbuf {
+    /// # Safety
+    /// The caller owns the live header at `block` and what is chained behind it (M1).
+    #[inline(always)]
+    unsafe fn from_block(core: Core, block: Offset) -> Self {
+        Self {
+            header: core.arena().at(block),
+        }
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &Header {
+        // SAFETY: M1 and M2: the header is laid out and stays mapped.
+        unsafe { self.header.as_ref() }
+    }
+
+    #[inline(always)]
+    fn core(&self) -> Core {
+        // SAFETY: M2.
+        unsafe { Core::of(self.header) }
+    }
+
+    /// The header of the block whose data this mbuf refers to.
+    #[inline(always)]
+    fn owner(&self) -> &Header {
+        let header = self.header();
+        // SAFETY: H3 for the read. An owner is a block of the same arena: its header lies as far off as the offsets say.
+        unsafe {
+            let distance = header.owner().bytes() as isize - header.offset().bytes() as isize;
+            self.header.byte_offset(distance).as_ref()
+        }
+    }
+
+    /// The first byte of the data.
+    #[inline(always)]
+    fn data_ptr(&self) -> *mut u8 {
+        // SAFETY: H3 for the read. The owner's data area follows its header, and the view starts inside it.
+        unsafe {
+            let start = self.header().data_offset();
+            let owner = NonNull::from(self.owner()).as_ptr().addr();
+            let base = self.header.as_ptr().cast::<u8>();
+            base.wrapping_add(owner.wrapping_sub(base.addr()))
+                .wrapping_add(size_of::<Header>() + start)
+        }
+    }
+
+    /// Bytes of valid data in this segment.
+    ///
+    /// # Cost
+    /// One load.
+    #[inline]
+    pub fn len(&self) -> usize {
+        // SAFETY: H3: the handle is shared at least.
+        unsafe { self.header().data_len() }
+    }
+
+    /// Whether this segment has no valid data.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most data this segment can hold: what was asked for at alloc, in bytes.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        // SAFETY: H3.
+        unsafe { self.header().capacity() }
+    }
+
+    /// Whether another mbuf refers to the same data.
+    ///
+    /// Once false, only [`copy_ref`](Self::copy_ref) of this mbuf makes it true again. While true, it may become false at any
+    /// time.
+    ///
+    /// # Cost
+    /// One atomic load, of the header of the data's owner.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        // Acquire: pairs with the release by which another reference was given up: once it reads 1, what was read through
+        // that reference was read before anything is written here (M3).
+        self.owner().refcount.load(Ordering::Acquire) != 1
+    }
+
+    /// The user area: 96 bytes for the user's own, zero on a fresh mbuf, copied by [`copy_ref`](Self::copy_ref).
+    #[inline]
+    pub fn user(&self) -> &[u8; USER_AREA] {
+        // SAFETY: H3: shared, and the area is initialised from the carving on.
+        unsafe { &*self.header().user_ptr() }
+    }
+
+    /// The user area, to be written.
+    #[inline]
+    pub fn user_mut(&mut self) -> &mut [u8; USER_AREA] {
+        // SAFETY: H3: exclusive. The next user of the header is told that the area may differ from zero.
+        unsafe {
+            self.header().set_flags(flags::USER_WRITTEN, 0);
+            &mut *self.header().user_ptr()
+        }
+    }
+
+    /// The user's timestamp, in whatever unit; 0 on a fresh mbuf, copied by [`copy_ref`](Self::copy_ref).
+    #[inline]
+    pub fn timestamp(&self) -> u64 {
+        // SAFETY: H3.
+        unsafe { self.header().timestamp() }
+    }
+
+    /// Sets the timestamp.
+    #[inline]
+    pub fn set_timestamp(&mut self, timestamp: u64) {
+        // SAFETY: H3: exclusive.
+        unsafe { self.header().set_timestamp(timestamp) };
+    }
+}
+
+impl fmt::Debug for Mbuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mbuf")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("shared", &self.is_shared())
+            .field("segments", &self.segment_count())
+            .finish()
+    }
+}
+
+const _: () = {
+    #[allow(dead_code)]
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<Mbuf>();
+    assert!(size_of::<Mbuf>() == 8);
+    assert!(size_of::<Option<Mbuf>>() == 8);
+};

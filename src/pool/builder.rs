@@ -1,0 +1,218 @@
+//! How a pool is made: its options, and the plan of its arena.
+
+use super::Pool;
+use super::state::{State, end_closed};
+use crate::arena::{self, HugePages, Mapping, Plan};
+use crate::cache::{CacheTable, MAGAZINE_MAX};
+use crate::class::{Class, Classes};
+use crate::depot::Depot;
+use crate::error::BuildError;
+use crate::registry::{self, Pin};
+use crate::slab::SlabTable;
+
+/// Options for a new [`Pool`].
+///
+/// # Example
+/// ```
+/// use mbuf::{HugePages, Pool};
+///
+/// let pool = Pool::builder()
+///     .capacity(64 << 20)
+///     .magazine_size(32)
+///     .huge_pages(HugePages::Transparent)
+///     .prefault(true)
+///     .build()?;
+/// assert_eq!(pool.stats().capacity, 64 << 20);
+/// # Ok::<(), mbuf::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until build is called"]
+pub struct PoolBuilder {
+    capacity: u64,
+    magazine_size: u32,
+    huge_pages: HugePages,
+    prefault: bool,
+}
+
+/// Bytes of address space for each cache that the pool has room for: one thread in so many bytes of capacity.
+const BYTES_PER_CACHE: u64 = 256 << 10;
+
+impl PoolBuilder {
+    /// 8 GiB: room for one mbuf of 4 GiB and much else.
+    const DEFAULT_CAPACITY: u64 = 8 << 30;
+    const DEFAULT_MAGAZINE: u32 = if MAGAZINE_MAX < 64 {
+        MAGAZINE_MAX as u32
+    } else {
+        64
+    };
+
+    pub(super) fn new() -> Self {
+        Self {
+            capacity: Self::DEFAULT_CAPACITY,
+            magazine_size: Self::DEFAULT_MAGAZINE,
+            huge_pages: HugePages::default(),
+            prefault: false,
+        }
+    }
+
+    /// How much memory mbufs may take, headers included: from 1 byte to 256 GiB. Rounded up to whole slabs, of which a
+    /// pool has at least one. Default 8 GiB.
+    ///
+    /// This is address space: memory is used as it is touched. The tables of a pool, a few per cent more, are
+    /// touched as needed, too; those of a pool of nearly 256 GiB come out of its capacity.
+    pub fn capacity(mut self, bytes: u64) -> Self {
+        self.capacity = bytes;
+        self
+    }
+
+    /// How many blocks a thread keeps at hand at most, twice over, for each size: from 1 to 128, default 64.
+    ///
+    /// Larger magazines exchange less often with other threads; smaller ones keep less memory from them. Large blocks
+    /// come in smaller magazines, of a quarter of a slab at most.
+    pub fn magazine_size(mut self, blocks: u32) -> Self {
+        self.magazine_size = blocks;
+        self
+    }
+
+    /// What pages the slabs use. Default [`HugePages::Never`].
+    pub fn huge_pages(mut self, pages: HugePages) -> Self {
+        self.huge_pages = pages;
+        self
+    }
+
+    /// Whether all of the capacity is touched at build, so that no use of it meets a page fault. Default no.
+    ///
+    /// [`Pool::reserve`] does the same for as many mbufs as are needed.
+    pub fn prefault(mut self, prefault: bool) -> Self {
+        self.prefault = prefault;
+        self
+    }
+
+    /// Makes the pool.
+    ///
+    /// # Errors
+    /// [`BuildError::Capacity`] and [`BuildError::MagazineSize`] for options out of their range, the rest when the system
+    /// refuses.
+    pub fn build(self) -> Result<Pool, BuildError> {
+        // A pool that ended unnoticed may hold the address space that this one needs.
+        end_closed();
+        if self.capacity == 0 || self.capacity > arena::MAX_BYTES {
+            let asked = self.capacity;
+            return Err(BuildError::Capacity { asked });
+        }
+        if self.magazine_size == 0 || self.magazine_size as usize > MAGAZINE_MAX {
+            let asked = self.magazine_size;
+            return Err(BuildError::MagazineSize { asked });
+        }
+        let classes = Classes::of_pool(self.capacity, self.magazine_size);
+        let slabs = self.capacity.div_ceil(classes.slab_bytes()) as u32;
+        let parts = self.plan_within_bounds(&classes, slabs);
+        let mapping = Mapping::reserve(parts.bytes)?;
+        match self.prepare(&mapping, &classes, &parts) {
+            Ok(()) => self.start(mapping, classes, parts),
+            Err(error) => {
+                mapping.unmap();
+                Err(error)
+            }
+        }
+    }
+
+    /// Plans as many of `slabs` as fit with their tables into what offsets can name.
+    fn plan_within_bounds(&self, classes: &Classes, slabs: u32) -> Parts {
+        let parts = self.plan(classes, slabs);
+        let excess = parts.bytes.saturating_sub(arena::MAX_BYTES);
+        if excess == 0 {
+            return parts;
+        }
+        self.plan(
+            classes,
+            slabs - excess.div_ceil(classes.slab_bytes()) as u32,
+        )
+    }
+
+    fn plan(&self, classes: &Classes, slabs: u32) -> Parts {
+        let capacity = u64::from(slabs) * classes.slab_bytes();
+        let mut plan = Plan::after(size_of::<State>());
+        let caches = CacheTable::plan(&mut plan, cache_count(capacity));
+        let magazines = magazine_count(classes, capacity) as u32;
+        let depot = Depot::plan(&mut plan, magazines, self.magazine_size);
+        let slabs = SlabTable::plan(&mut plan, classes, slabs, arena::HUGE);
+        Parts {
+            bytes: plan.len().next_multiple_of(arena::HUGE),
+            slabs,
+            depot,
+            caches,
+        }
+    }
+
+    fn prepare(
+        &self,
+        mapping: &Mapping,
+        classes: &Classes,
+        parts: &Parts,
+    ) -> Result<(), BuildError> {
+        let start = parts.slabs.first().bytes() as u64;
+        let bytes = u64::from(parts.slabs.count()) * classes.slab_bytes();
+        let whole_pages = match self.huge_pages {
+            HugePages::Explicit => bytes.next_multiple_of(arena::HUGE),
+            HugePages::Never | HugePages::Transparent => bytes,
+        };
+        mapping.choose_pages(start, whole_pages, self.huge_pages)?;
+        if self.prefault {
+            mapping.populate(start, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn start(&self, mapping: Mapping, classes: Classes, parts: Parts) -> Result<Pool, BuildError> {
+        let reserved = parts.bytes;
+        let base = mapping.base();
+        let id = registry::register(mapping).ok_or(BuildError::TooManyPools)?;
+        let pin = Pin::adopt(id).ok_or(BuildError::TooManyPools)?;
+        let arena = pin.arena();
+        debug_assert_eq!(arena.base(), base);
+        // SAFETY: the mapping was made by this plan, and nobody can pin the pool before it is opened.
+        unsafe {
+            parts.caches.lay_out(arena);
+            parts.depot.lay_out(arena);
+            parts.slabs.lay_out(arena);
+            let state = State::new(
+                id,
+                reserved,
+                classes,
+                parts.slabs,
+                parts.depot,
+                parts.caches,
+            );
+            base.cast().write(state);
+        }
+        pin.open();
+        // SAFETY: built, and the pin is the registration's own.
+        Ok(unsafe { Pool::from_pin(pin) })
+    }
+}
+
+/// The parts of a pool, planned.
+struct Parts {
+    bytes: u64,
+    slabs: SlabTable,
+    depot: Depot,
+    caches: CacheTable,
+}
+
+/// How many threads can have a cache at once; any more go past the caches.
+fn cache_count(capacity: u64) -> u32 {
+    let most = if cfg!(loom) { 3 } else { 4096 };
+    let least = if cfg!(loom) { 3 } else { 64 };
+    (capacity / BYTES_PER_CACHE).clamp(least, most) as u32
+}
+
+/// Magazines for all blocks there can be, whatever the class, and some more.
+fn magazine_count(classes: &Classes, capacity: u64) -> u64 {
+    let full = |class: Class| {
+        let bytes = classes.block_bytes(class) * u64::from(classes.magazine(class));
+        capacity.div_ceil(bytes)
+    };
+    let most = classes.all().map(full).max().unwrap_or(0);
+    most + if cfg!(loom) { 1 } else { 64 }
+}

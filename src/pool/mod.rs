@@ -1,0 +1,207 @@
+//! Pools: handles, life cycle, and what there is to ask of one.
+
+mod builder;
+mod local;
+mod reclaim;
+mod state;
+mod stats;
+mod thread;
+
+pub use builder::PoolBuilder;
+pub use local::LocalPool;
+pub(crate) use state::Core;
+pub use stats::{ClassStats, Stats};
+
+use crate::class::Class;
+use crate::error::{AllocError, BuildError};
+use crate::registry::Pin;
+use crate::sync::{Arc, AtomicPtr, Ordering, process_static};
+use state::end_if_idle;
+use std::fmt;
+use std::ptr;
+
+/// A handle on a pool of mbufs.
+///
+/// Cloning is cheap and gives another handle on the same pool. Mbufs do not need a handle to live: when the last handle
+/// goes, the pool goes on until the last mbuf is freed, on whatever thread, and then its memory is unmapped.
+///
+/// Every method may be called from any thread at any time.
+///
+/// # Example
+/// ```
+/// use mbuf::Pool;
+///
+/// let pool = Pool::builder().capacity(16 << 20).build()?;
+/// let mut packet = pool.alloc(1500)?;
+/// packet.extend_from_slice(b"header")?;
+/// std::thread::spawn(move || assert_eq!(packet.data(), b"header"))
+///     .join()
+///     .unwrap();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Pool {
+    core: Core,
+    /// Keeps `core`'s arena mapped.
+    _handle: Arc<Handle>,
+}
+
+/// What all handles of a pool share: dropped with the last of them.
+struct Handle {
+    pin: Pin,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the pool's arena, mapped while the pin exists.
+        let core = unsafe { Core::new(self.pin.arena()) };
+        core.retire_key();
+        self.pin.close();
+        end_if_idle(&self.pin);
+    }
+}
+
+process_static! {
+    static GLOBAL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
+}
+
+impl Pool {
+    /// Options for a new pool.
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder::new()
+    }
+
+    /// The pool that a process shares: made with the default options at the first call, never dropped.
+    ///
+    /// # Errors
+    /// [`BuildError`] when it could not be made. A later call tries again.
+    ///
+    /// # Cost
+    /// After the first call one load.
+    ///
+    /// # Example
+    /// ```
+    /// let packet = mbuf::Pool::global()?.alloc(64)?;
+    /// assert_eq!(packet.capacity(), 64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn global() -> Result<&'static Self, BuildError> {
+        // Acquire: pairs with the release below: the handle is seen whole.
+        // SAFETY: what is stored is a leaked box.
+        if let Some(pool) = unsafe { GLOBAL.load(Ordering::Acquire).as_ref() } {
+            return Ok(pool);
+        }
+        let made = Box::into_raw(Box::new(Self::builder().build()?));
+        let stored = GLOBAL.compare_exchange(
+            ptr::null_mut(),
+            made,
+            // Release: pairs with the acquire above. Acquire on failure: as above.
+            Ordering::Release,
+            Ordering::Acquire,
+        );
+        // SAFETY: either pointer is that of a leaked box; a box that was not stored is still this call's alone.
+        unsafe {
+            match stored {
+                Ok(_) => Ok(&*made),
+                Err(other) => {
+                    drop(Box::from_raw(made));
+                    Ok(&*other)
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The pool was built, and `pin` is the one its registration holds.
+    unsafe fn from_pin(pin: Pin) -> Self {
+        // SAFETY: a built pool's arena; the handle's pin keeps it mapped.
+        let core = unsafe { Core::new(pin.arena()) };
+        Self {
+            core,
+            _handle: Arc::new(Handle { pin }),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn core(&self) -> Core {
+        self.core
+    }
+
+    /// This thread's own handle, which finds the thread's cache without looking for it.
+    ///
+    /// # Cost
+    /// A lookup, as in [`alloc`](Self::alloc), and a clone of this handle; make one for a thread's life or a long loop.
+    pub fn local(&self) -> LocalPool {
+        LocalPool::new(self.clone())
+    }
+
+    /// Makes `n` mbufs of `size` bytes ready: their memory is taken, carved and touched, so that allocating them later, on
+    /// any thread, meets neither a page fault nor a system call.
+    ///
+    /// They are not set aside: other sizes may still use the memory when the pool is short of it.
+    ///
+    /// # Errors
+    /// As [`alloc`](Self::alloc), when `n` such mbufs cannot be had at once; nothing is lost then.
+    pub fn reserve(&self, size: usize, n: usize) -> Result<(), AllocError> {
+        let mut mbufs = Vec::new();
+        self.alloc_bulk(size, n, &mut mbufs)?;
+        for mbuf in &mut mbufs {
+            mbuf.touch();
+        }
+        crate::free_bulk(mbufs);
+        if size as u64 <= self.core.largest() {
+            self.core.share_cached(Class::of(size));
+        }
+        Ok(())
+    }
+
+    /// Gives back to the system the memory of slabs that no mbuf uses, and returns how many bytes that was.
+    ///
+    /// The calling thread's cache and all threads' spare magazines are emptied. What stays is what is in use, what shares a
+    /// slab with it, and what other threads have loaded.
+    ///
+    /// # Cost
+    /// Proportional to the number of free blocks and of slabs, and a system call for each slab; meant for quiet moments.
+    /// Other threads go on meanwhile.
+    pub fn trim(&self) -> u64 {
+        self.core.trim()
+    }
+
+    /// What the pool holds and has done; see [`Stats`].
+    ///
+    /// # Cost
+    /// Reads every thread's counters. Alloc and free pay nothing for it.
+    pub fn stats(&self) -> Stats {
+        Stats::read(self.core)
+    }
+
+    /// Gives this handle up and says how many mbufs (and blocks of data that copies still use) are out.
+    ///
+    /// They stay valid. The number is exact when no other thread allocates or frees meanwhile. Dropping the handle does the
+    /// same without saying.
+    pub fn close(self) -> u64 {
+        self.core.in_use()
+    }
+}
+
+impl PartialEq for Pool {
+    /// Whether both are handles on one pool.
+    fn eq(&self, other: &Self) -> bool {
+        self.core == other.core
+    }
+}
+
+impl Eq for Pool {}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("capacity", &self.core.state().capacity)
+            .field("in_use", &self.core.in_use())
+            .finish_non_exhaustive()
+    }
+}
+
+#[allow(dead_code)]
+const fn is_send_and_sync<T: Send + Sync>() {}
+const _: () = is_send_and_sync::<Pool>();

@@ -1,0 +1,141 @@
+//! What is done when a class has run out: memory is looked for wherever it rests, in this order:
+//! the thread's own magazines, the depot, slabs with room, free slabs (these by the refill), then spares of other
+//! threads, and then whatever other classes have free. Only when all of that is empty is the pool exhausted.
+//!
+//! What stays out of reach is at most one loaded magazine for each other thread and class.
+
+use super::state::Core;
+use crate::arena::Offset;
+use crate::cache::{Backing, Cache};
+use crate::class::Class;
+use crate::sync::Backoff;
+
+/// How often a search is repeated because memory was on the move. Movers need a moment each; only one that is stopped by
+/// the system in the middle of a move makes a search give up with memory unseen.
+#[cfg(not(loom))]
+const SEARCHES: u32 = 1000;
+#[cfg(loom)]
+const SEARCHES: u32 = 8;
+
+impl Core {
+    /// Repeats `attempt` until it succeeds or has failed while nothing was on the move. Between attempts it frees slabs,
+    /// beginning with what `cache`, the calling thread's, holds.
+    pub(super) fn search<T>(
+        self,
+        cache: Option<&Cache>,
+        mut attempt: impl FnMut(Backing<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let from = self.backing();
+        let backoff = Backoff::new();
+        for round in 0..SEARCHES {
+            let before = from.slabs.transit.snapshot();
+            if let Some(found) = attempt(from) {
+                return Some(found);
+            }
+            if let (0, Some(cache)) = (round, cache) {
+                // SAFETY: C1: the calling thread's.
+                unsafe { self.flush(cache) };
+            }
+            if self.free_slabs() {
+                continue;
+            }
+            if from.slabs.transit.undisturbed(before) {
+                return None;
+            }
+            backoff.snooze();
+        }
+        None
+    }
+
+    /// Fills `cache`'s empty loaded magazine after a refill has failed.
+    ///
+    /// # Safety
+    /// C1.
+    #[cold]
+    pub(super) unsafe fn scavenge(self, cache: &Cache, class: Class) -> bool {
+        let caches = &self.state().caches;
+        let attempt = |from: Backing<'_>| {
+            // SAFETY: C1.
+            let found = unsafe { cache.refill(from, class) || caches.steal(from, class, cache) };
+            found.then_some(())
+        };
+        self.search(Some(cache), attempt).is_some()
+    }
+
+    /// Takes one block of `class` without a cache.
+    pub(super) fn take_one(self, class: Class) -> Option<Offset> {
+        self.search(None, |from| {
+            let mut found = None;
+            let mut put = |block| found = Some(block);
+            let (arena, classes) = (from.arena, from.classes);
+            let mut got = from.slabs.take(arena, classes, class, 1, &mut put);
+            if got == 0 {
+                got = from.slabs.open(arena, classes, class, 1, &mut put);
+            }
+            debug_assert!(got <= 1);
+            found
+        })
+    }
+
+    /// Brings free blocks home, of all classes and from all threads' spares, and takes slabs that are whole from their
+    /// classes. Says whether anything came of it, so that another look is worth while.
+    fn free_slabs(self) -> bool {
+        let from = self.backing();
+        let mut any = false;
+        for class in from.classes.all() {
+            any |= self.state().caches.send_spares_home(from, class);
+            while !from.depot.is_empty(class) {
+                let mut move_ = from.slabs.transit.begin();
+                let Some(magazine) = from.depot.take_full(from.arena, class) else {
+                    break;
+                };
+                magazine.send_home(from, class);
+                move_.moved();
+                any = true;
+            }
+        }
+        any | (from.slabs.reclaim(from.arena) > 0)
+    }
+
+    /// Gives back to the system what no mbuf uses; see [`Pool::trim`](super::Pool::trim).
+    pub(super) fn trim(self) -> u64 {
+        if let Some(cache) = self.attach() {
+            // SAFETY: C1: the calling thread's.
+            unsafe { self.flush(cache) };
+        }
+        self.free_slabs();
+        let from = self.backing();
+        from.slabs.discard_free(from.arena, from.classes)
+    }
+
+    /// Makes all that the calling thread has cached of `class` available to every thread.
+    pub(super) fn share_cached(self, class: Class) {
+        if let Some(cache) = self.attach() {
+            // SAFETY: C1: the calling thread's.
+            unsafe { cache.flush(self.backing(), class) };
+        }
+    }
+
+    /// Returns the calling thread's cache, flushed.
+    ///
+    /// # Safety
+    /// C1, and the cache is not used again.
+    pub(super) unsafe fn return_cache(self, cache: &Cache) {
+        // SAFETY: C1.
+        unsafe {
+            self.flush(cache);
+            self.state().caches.release(self.arena(), cache);
+        }
+    }
+
+    /// Empties the cache.
+    ///
+    /// # Safety
+    /// C1.
+    unsafe fn flush(self, cache: &Cache) {
+        for class in self.state().classes.all() {
+            // SAFETY: C1.
+            unsafe { cache.flush(self.backing(), class) };
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The pool's state at the base of its arena, and [`Core`]: what pools and mbufs do with blocks.
+
+use super::thread;
+use crate::arena::{Arena, Offset};
+use crate::cache::{Backing, Cache, CacheTable};
+use crate::class::{Class, Classes};
+use crate::depot::Depot;
+use crate::error::AllocError;
+use crate::header::Header;
+use crate::registry::{self, Pin, PoolId};
+use crate::slab::SlabTable;
+use crate::sync::{AtomicU64, Ordering};
+use crossbeam_utils::CachePadded;
+use std::ptr::NonNull;
+
+/// Where `key` is when no cache may be used: no pool's identity.
+const NO_KEY: u64 = u64::MAX;
+
+/// What lies at the base of an arena. The first line is only read while the pool is in use.
+#[repr(C)]
+pub(super) struct State {
+    /// The pool's identity while it has handles; [`NO_KEY`] afterwards, so that frees leave the fast path and the last
+    /// of them is noticed.
+    key: AtomicU64,
+    id: u64,
+    pub(super) reserved: u64,
+    pub(super) capacity: u64,
+    pub(super) classes: CachePadded<Classes>,
+    pub(super) slabs: CachePadded<SlabTable>,
+    pub(super) depot: CachePadded<Depot>,
+    pub(super) caches: CachePadded<CacheTable>,
+}
+
+impl State {
+    pub(super) fn new(
+        id: PoolId,
+        reserved: u64,
+        classes: Classes,
+        slabs: SlabTable,
+        depot: Depot,
+        caches: CacheTable,
+    ) -> Self {
+        Self {
+            key: AtomicU64::new(id.raw()),
+            id: id.raw(),
+            reserved,
+            capacity: u64::from(slabs.count()) * classes.slab_bytes(),
+            classes: CachePadded::new(classes),
+            slabs: CachePadded::new(slabs),
+            depot: CachePadded::new(depot),
+            caches: CachePadded::new(caches),
+        }
+    }
+}
+
+/// A pool by its arena, known to be mapped: by a handle, by a live mbuf, or by a pin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(crate) struct Core {
+    arena: Arena,
+}
+
+impl Core {
+    /// # Safety
+    /// A pool's state lies at the arena's base, and the arena stays mapped while the value and its copies are used.
+    #[inline(always)]
+    pub(crate) unsafe fn new(arena: Arena) -> Self {
+        Self { arena }
+    }
+
+    /// The pool of the block that `header` heads.
+    ///
+    /// # Safety
+    /// `header` is the header of a carved block whose arena stays mapped while the value and its copies are used.
+    #[inline(always)]
+    pub(crate) unsafe fn of(header: NonNull<Header>) -> Self {
+        // SAFETY: the block lies as far from the base as its header says (H1), and pointers reach the whole arena (A3).
+        unsafe {
+            let offset = header.as_ref().offset();
+            Self::new(Arena::from_base(header.cast().byte_sub(offset.bytes())))
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn arena(self) -> Arena {
+        self.arena
+    }
+
+    #[inline(always)]
+    pub(super) fn state<'a>(self) -> &'a State {
+        // SAFETY: `new`: the state lies at the base of a mapped arena, and only shared references to it are formed.
+        unsafe { self.arena.base().cast().as_ref() }
+    }
+
+    #[inline]
+    pub(super) fn backing<'a>(self) -> Backing<'a> {
+        let state = self.state();
+        Backing {
+            arena: self.arena,
+            classes: &state.classes,
+            slabs: &state.slabs,
+            depot: &state.depot,
+        }
+    }
+
+    pub(super) fn id(self) -> PoolId {
+        PoolId::from_raw(self.state().id)
+    }
+
+    #[inline(always)]
+    pub(crate) fn header<'a>(self, block: Offset) -> &'a Header {
+        // SAFETY: blocks have headers from their carving on, and headers are only ever shared.
+        unsafe { self.arena.get(block) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn largest(self) -> u64 {
+        self.state().classes.largest()
+    }
+
+    /// The calling thread's cache, if it has one at hand.
+    #[inline(always)]
+    pub(crate) fn cache<'a>(self) -> Option<&'a Cache> {
+        // Relaxed: the key changes once, when the last handle goes. Who ought to know sees it by whatever told him; a
+        // free that is under way at that moment may still see the old one, which `CacheTable::in_use` allows for.
+        thread::find(self.state().key.load(Ordering::Relaxed))
+    }
+
+    /// Makes the pool's caches unusable and its frees exact: called when the last handle goes.
+    pub(super) fn retire_key(self) {
+        self.state().key.store(NO_KEY, Ordering::Relaxed);
+    }
+
+    fn has_handles(self) -> bool {
+        // Relaxed: as in `cache`.
+        self.state().key.load(Ordering::Relaxed) != NO_KEY
+    }
+
+    /// Takes a block of `class`, in the calling thread's name.
+    #[inline(always)]
+    pub(crate) fn take(self, class: Class) -> Result<Offset, AllocError> {
+        if let Some(cache) = self.cache() {
+            // SAFETY: C1: `cache` finds the calling thread's.
+            if let Some(block) = unsafe { cache.pop(class) } {
+                return Ok(block);
+            }
+        }
+        self.take_slowly(class)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_slowly(self, class: Class) -> Result<Offset, AllocError> {
+        match self.attach() {
+            // SAFETY: C1: the calling thread's.
+            Some(cache) => unsafe { self.take_with(cache, class) },
+            None => self.take_directly(class),
+        }
+    }
+
+    /// The calling thread's cache, registered if need be. `None` for a thread that is ending or came when all caches
+    /// were taken, and once the pool's handles are gone.
+    pub(crate) fn attach<'a>(self) -> Option<&'a Cache> {
+        if self.has_handles() {
+            thread::attach(self)
+        } else {
+            None
+        }
+    }
+
+    /// Takes a block of `class` with `cache`, whose loaded magazine may be empty.
+    ///
+    /// # Safety
+    /// C1: `cache` is the calling thread's and this pool's.
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn take_with(
+        self,
+        cache: &Cache,
+        class: Class,
+    ) -> Result<Offset, AllocError> {
+        // SAFETY: C1.
+        unsafe {
+            if let Some(block) = cache.pop(class) {
+                return Ok(block);
+            }
+            if cache.refill(self.backing(), class) || self.scavenge(cache, class) {
+                // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
+                return cache.pop(class).ok_or(AllocError::Exhausted);
+            }
+        }
+        self.state().caches.count_failure(class);
+        Err(AllocError::Exhausted)
+    }
+
+    /// Gives a free block of `class` back, in the calling thread's name.
+    #[inline(always)]
+    pub(crate) fn give(self, class: Class, block: Offset) {
+        if let Some(cache) = self.cache() {
+            // SAFETY: C1: `cache` finds the calling thread's.
+            if unsafe { cache.push(class, block) } {
+                return;
+            }
+        }
+        self.give_slowly(class, block);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_slowly(self, class: Class, block: Offset) {
+        match self.attach() {
+            // SAFETY: C1: the calling thread's.
+            Some(cache) => unsafe { self.give_with(cache, class, block) },
+            None => self.give_directly(class, block),
+        }
+    }
+
+    /// Gives a block of `class` back to `cache`, whose loaded magazine may be full.
+    ///
+    /// # Safety
+    /// C1: `cache` is the calling thread's and this pool's.
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn give_with(self, cache: &Cache, class: Class, block: Offset) {
+        // SAFETY: C1.
+        unsafe {
+            if !cache.push(class, block) {
+                cache.spill(self.backing(), class);
+                let pushed = cache.push(class, block);
+                debug_assert!(pushed, "a spill makes room");
+            }
+        }
+    }
+
+    /// Takes a block past the caches.
+    fn take_directly(self, class: Class) -> Result<Offset, AllocError> {
+        let state = self.state();
+        match self.take_one(class) {
+            Some(block) => {
+                state.caches.count_alloc(class);
+                Ok(block)
+            }
+            None => {
+                state.caches.count_failure(class);
+                Err(AllocError::Exhausted)
+            }
+        }
+    }
+
+    /// Gives a block back past the caches. The arena may be gone when this returns.
+    fn give_directly(self, class: Class, block: Offset) {
+        self.ending(|| {
+            // Of a pool without handles nobody takes again, so the block need not be found.
+            if self.has_handles() {
+                let to = self.backing();
+                let mut block = [block.raw()];
+                to.slabs.give(to.arena, to.classes, class, &mut block);
+            }
+            self.state().caches.count_free(class);
+        });
+    }
+
+    /// Takes a span for `data` bytes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_span(self, data: u64) -> Result<Offset, AllocError> {
+        let caches = &self.state().caches;
+        let take = |from: Backing<'_>| from.slabs.take_span(from.arena, from.classes, data);
+        match self.search(self.attach(), take) {
+            Some(block) => {
+                caches.count_alloc(Class::SPAN);
+                Ok(block)
+            }
+            None => {
+                caches.count_failure(Class::SPAN);
+                Err(AllocError::Exhausted)
+            }
+        }
+    }
+
+    /// Gives a dead block back whose handle and copies are all gone: to its class, or as a span. The arena may be gone
+    /// when this returns.
+    ///
+    /// # Safety
+    /// The block is free as H4 says and belongs to the caller.
+    #[inline(always)]
+    pub(crate) unsafe fn give_back(self, header: &Header) {
+        let class = header.class();
+        if class == Class::SPAN {
+            self.give_span(header.offset());
+        } else {
+            self.give(class, header.offset());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_span(self, block: Offset) {
+        self.ending(|| {
+            let to = self.backing();
+            // SAFETY: `give_back`: the span is the caller's.
+            unsafe { to.slabs.give_span(to.arena, to.classes, block) };
+            self.state().caches.count_free(Class::SPAN);
+        });
+    }
+
+    /// Does the last step of a free past the caches, which may be the pool's end.
+    fn ending(self, last_step: impl FnOnce()) {
+        // Before the step: the caller's block keeps the arena mapped only until then.
+        let pin = registry::pin(self.id());
+        last_step();
+        if let Some(pin) = pin {
+            end_if_idle(&pin);
+        }
+    }
+
+    /// Blocks in use.
+    pub(super) fn in_use(self) -> u64 {
+        self.state().caches.in_use(self.arena)
+    }
+}
+
+/// Ends the pool if its handles are gone and no mbuf is left.
+pub(super) fn end_if_idle(pin: &Pin) {
+    // SAFETY: a registered pool's arena, mapped while the pin exists.
+    let core = unsafe { Core::new(pin.arena()) };
+    if pin.is_closed() && core.in_use() == 0 {
+        pin.end();
+    }
+}
+
+/// Ends the closed pools whose last mbuf was freed just while the last handle went, unnoticed.
+pub(super) fn end_closed() {
+    registry::closed().for_each(|pin| end_if_idle(&pin));
+}

@@ -1,0 +1,408 @@
+//! The pools of this process: which are mapped, and who may look into one that he has no handle or mbuf of.
+//!
+//! A thread that ends returns its caches to pools that may be gone by then. It pins the pool by its identity first: while
+//! a pin exists the arena stays mapped, and a pool that ended refuses pins. The last pin of an ended pool unmaps it, so
+//! memory goes back at that moment, whatever other threads and other pools do.
+//!
+//! A slot of the registry serves one pool after another; its word counts them (the generation), so that an identity is
+//! never that of two pools. Slots are never freed.
+//!
+//! ```text
+//! bits  0..30  pins
+//! bits 30..32  state: vacant, shut (being set up or unmapped), closed (handles gone, mbufs out), open
+//! bits 32..64  generation
+//! ```
+
+use crate::arena::{Arena, Mapping};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, fence, process_static};
+use std::ptr::{self, NonNull};
+
+const STATE_SHIFT: u32 = 30;
+const PINS: u64 = (1 << STATE_SHIFT) - 1;
+const VACANT: u64 = 0;
+const SHUT: u64 = 1;
+const CLOSED: u64 = 2;
+const OPEN: u64 = 3;
+
+#[cfg(not(loom))]
+const CHUNK: usize = 64;
+#[cfg(loom)]
+const CHUNK: usize = 2;
+
+/// A pool's identity: the slot, and which of the slot's pools. Never 0, and never that of another pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(crate) struct PoolId(u64);
+
+impl PoolId {
+    pub(crate) fn raw(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+
+    fn new(slot: usize, generation: u64) -> Self {
+        Self(generation << 32 | slot as u64)
+    }
+
+    fn slot(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    fn generation(self) -> u64 {
+        self.0 >> 32
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word(u64);
+
+impl Word {
+    fn new(generation: u64, state: u64, pins: u64) -> Self {
+        Self(generation << 32 | state << STATE_SHIFT | pins)
+    }
+
+    fn generation(self) -> u64 {
+        self.0 >> 32
+    }
+
+    fn state(self) -> u64 {
+        self.0 >> STATE_SHIFT & 3
+    }
+
+    fn pins(self) -> u64 {
+        self.0 & PINS
+    }
+
+    fn admits(self, id: PoolId) -> bool {
+        self.generation() == id.generation() && self.state() >= CLOSED
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    word: AtomicU64,
+    base: AtomicPtr<u8>,
+    bytes: AtomicU64,
+}
+
+/// Some slots, and where there are more.
+#[derive(Debug)]
+struct Chunk {
+    slots: [Slot; CHUNK],
+    next: AtomicPtr<Chunk>,
+}
+
+impl Chunk {
+    #[cfg(not(loom))]
+    const fn new() -> Self {
+        const VACANT_SLOT: Slot = Slot {
+            word: AtomicU64::new(0),
+            base: AtomicPtr::new(ptr::null_mut()),
+            bytes: AtomicU64::new(0),
+        };
+        Self {
+            slots: [VACANT_SLOT; CHUNK],
+            next: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    #[cfg(loom)]
+    fn new() -> Self {
+        Self {
+            slots: std::array::from_fn(|_| Slot {
+                word: AtomicU64::new(0),
+                base: AtomicPtr::new(ptr::null_mut()),
+                bytes: AtomicU64::new(0),
+            }),
+            next: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    fn next(&self) -> Option<&Self> {
+        // Acquire: pairs with the release in `grow`: the chunk's slots are seen as it made them.
+        // SAFETY: chunks are leaked, so what is linked stays.
+        unsafe { self.next.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The chunk after this last one, made if need be. `None` when the heap is exhausted.
+    fn grow(&self) -> Option<&Self> {
+        let layout = std::alloc::Layout::new::<Self>();
+        // SAFETY: a chunk has a size.
+        let made: *mut Self = unsafe { std::alloc::alloc(layout) }.cast();
+        if made.is_null() {
+            return None;
+        }
+        // SAFETY: fresh memory for a chunk.
+        unsafe { made.write(Self::new()) };
+        // Release on success: pairs with the acquire in `next`. Acquire on failure: as there.
+        let linked =
+            self.next
+                .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Acquire);
+        match linked {
+            // SAFETY: linked, so leaked.
+            Ok(_) => unsafe { made.as_ref() },
+            Err(other) => {
+                // SAFETY: nobody else has seen `made`; `other` is linked.
+                unsafe {
+                    drop(Box::from_raw(made));
+                    other.as_ref()
+                }
+            }
+        }
+    }
+}
+
+process_static! {
+    static FIRST: Chunk = Chunk::new();
+}
+
+fn chunks() -> impl Iterator<Item = &'static Chunk> {
+    let first: &'static Chunk = &FIRST;
+    std::iter::successors(Some(first), |chunk| chunk.next())
+}
+
+fn slot(id: PoolId) -> Option<&'static Slot> {
+    let chunk = chunks().nth(id.slot() / CHUNK)?;
+    chunk.slots.get(id.slot() % CHUNK)
+}
+
+/// Notes a pool. It is shut until [`open`] and holds one pin, which [`Pin::adopt`] takes over. `None` when the heap is
+/// exhausted; the mapping is then returned to the system.
+pub(crate) fn register(mapping: Mapping) -> Option<PoolId> {
+    let mut chunk: &'static Chunk = &FIRST;
+    let mut base = 0;
+    loop {
+        for (index, slot) in chunk.slots.iter().enumerate() {
+            if let Some(generation) = slot.claim() {
+                let (address, bytes) = mapping.into_parts();
+                // Relaxed: published by the release in `open`.
+                slot.base.store(address.as_ptr(), Ordering::Relaxed);
+                slot.bytes.store(bytes, Ordering::Relaxed);
+                return Some(PoolId::new(base + index, generation));
+            }
+        }
+        base += CHUNK;
+        match chunk.next().or_else(|| chunk.grow()) {
+            Some(next) => chunk = next,
+            None => {
+                mapping.unmap();
+                return None;
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn claim(&self) -> Option<u64> {
+        let now = Word(self.word.load(Ordering::Relaxed));
+        if now.state() != VACANT {
+            return None;
+        }
+        // Generations start at 1, so that no identity is 0, and pass over the last, of which no identity is made.
+        let generation = (now.generation() + 1) % u64::from(u32::MAX);
+        let generation = generation.max(1);
+        let claimed = Word::new(generation, SHUT, 1);
+        // Acquire: pairs with the release in `vacate`.
+        self.word
+            .compare_exchange(now.0, claimed.0, Ordering::Acquire, Ordering::Relaxed)
+            .ok()
+            .map(|_| generation)
+    }
+}
+
+/// Keeps a pool's arena mapped.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    slot: &'static Slot,
+    id: PoolId,
+}
+
+/// Pins the pool, unless it has ended.
+pub(crate) fn pin(id: PoolId) -> Option<Pin> {
+    let slot = slot(id)?;
+    let mut now = Word(slot.word.load(Ordering::Relaxed));
+    loop {
+        if !now.admits(id) {
+            return None;
+        }
+        // Acquire: pairs with the release in `open`: the arena is seen as its builder made it.
+        match slot.word.compare_exchange_weak(
+            now.0,
+            now.0 + 1,
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => return Some(Pin { slot, id }),
+            Err(other) => now = Word(other),
+        }
+    }
+}
+
+/// Pools whose handles are gone and whose mbufs perhaps, too: they end when somebody looks.
+pub(crate) fn closed() -> impl Iterator<Item = Pin> {
+    chunks()
+        .enumerate()
+        .flat_map(|(chunk, slots)| {
+            slots
+                .slots
+                .iter()
+                .enumerate()
+                .map(move |(i, s)| (chunk * CHUNK + i, s))
+        })
+        .filter_map(|(index, slot)| {
+            // Relaxed: a glance; pinning decides.
+            let now = Word(slot.word.load(Ordering::Relaxed));
+            (now.state() == CLOSED).then(|| pin(PoolId::new(index, now.generation())))?
+        })
+}
+
+/// Whether the pool has ended.
+pub(crate) fn has_ended(id: PoolId) -> bool {
+    // Relaxed: an identity that has ended stays so.
+    slot(id).is_none_or(|slot| !Word(slot.word.load(Ordering::Relaxed)).admits(id))
+}
+
+impl Pin {
+    /// The pin that a pool's first handle holds.
+    pub(crate) fn adopt(id: PoolId) -> Option<Self> {
+        Some(Self {
+            slot: slot(id)?,
+            id,
+        })
+    }
+
+    /// The pool's arena.
+    pub(crate) fn arena(&self) -> Arena {
+        // Relaxed: the base was written before the pool was opened, and pinning acquired that.
+        let base = self.slot.base.load(Ordering::Relaxed);
+        // SAFETY: a registered pool has a base, and while the pin exists it is mapped.
+        unsafe { Arena::from_base(NonNull::new_unchecked(base)) }
+    }
+
+    /// The pool is built: lets others pin it.
+    pub(crate) fn open(&self) {
+        let open = Word::new(self.id.generation(), OPEN, 1);
+        // Release: pairs with the acquire in `pin`.
+        self.slot.word.store(open.0, Ordering::Release);
+    }
+
+    /// The pool's last handle is gone.
+    pub(crate) fn close(&self) {
+        self.change(OPEN, CLOSED);
+    }
+
+    /// Whether the pool's last handle is gone.
+    ///
+    /// A free that is the last one and the close of the last handle must not miss each other. Both change the word, so
+    /// one comes second and sees what the other did before: the closer the count of the free, or this caller the close.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Release: pairs with the acquire in `close`. Acquire: pairs with the release there.
+        Word(self.slot.word.fetch_add(0, Ordering::AcqRel)).state() == CLOSED
+    }
+
+    /// A closed pool has no mbuf left: refuses further pins. The last of those that exist unmaps it.
+    pub(crate) fn end(&self) {
+        self.change(CLOSED, SHUT);
+    }
+
+    fn change(&self, from: u64, to: u64) {
+        let mut now = Word(self.slot.word.load(Ordering::Relaxed));
+        while now.state() == from {
+            let new = Word::new(now.generation(), to, now.pins());
+            // Acquire and release: pairs with `is_closed`.
+            match self.slot.word.compare_exchange_weak(
+                now.0,
+                new.0,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(other) => now = Word(other),
+            }
+        }
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        // Release: pairs with the fence below: what was done under the pin happened before the arena goes.
+        let before = Word(self.slot.word.fetch_sub(1, Ordering::Release));
+        debug_assert!(before.pins() > 0);
+        if before.pins() == 1 && before.state() == SHUT {
+            // Pairs with the release of all other pins.
+            fence(Ordering::Acquire);
+            self.slot.unmap_and_vacate(self.id);
+        }
+    }
+}
+
+impl Slot {
+    fn unmap_and_vacate(&self, id: PoolId) {
+        // Relaxed: written before the pool was opened.
+        let base = self.base.load(Ordering::Relaxed);
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        if let Some(base) = NonNull::new(base) {
+            // SAFETY: the parts were given to the registry, and the pool's last pin takes them back.
+            unsafe { Mapping::from_parts(base, bytes) }.unmap();
+        }
+        let vacant = Word::new(id.generation(), VACANT, 0);
+        // Release: pairs with the acquire in `claim`.
+        self.word.store(vacant.0, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn new_pool() -> PoolId {
+        register(Mapping::reserve(4096).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_pool_is_pinned_only_while_it_lives() {
+        let id = new_pool();
+        let first = Pin::adopt(id).unwrap();
+        assert!(pin(id).is_none());
+        first.open();
+        let other = pin(id).unwrap();
+        assert_eq!(other.arena(), first.arena());
+        first.close();
+        assert!(pin(id).is_some());
+        assert!(closed().any(|pin| pin.id == id));
+        first.end();
+        assert!(pin(id).is_none());
+        drop(first);
+        assert!(has_ended(id));
+        drop(other);
+        assert!(pin(id).is_none());
+    }
+
+    #[test]
+    fn identities_are_never_used_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..3 * CHUNK {
+            let id = new_pool();
+            assert!(seen.insert(id.raw()));
+            let pin = Pin::adopt(id).unwrap();
+            pin.open();
+            pin.close();
+            pin.end();
+        }
+    }
+
+    #[test]
+    fn any_number_of_pools_is_noted() {
+        let pools: Vec<_> = (0..3 * CHUNK).map(|_| new_pool()).collect();
+        for &id in &pools {
+            Pin::adopt(id).unwrap().open();
+        }
+        for &id in &pools {
+            // The first pin was dropped above, which only an ended pool takes note of.
+            assert!(pin(id).is_some());
+        }
+    }
+}

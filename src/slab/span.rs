@@ -1,0 +1,60 @@
+//! Spans: runs of whole slabs for data that no class carries. A span has one block, its header at the start of its first
+//! slab, and goes back to the free slabs as soon as it is freed.
+
+use super::{SlabTable, first_generation};
+use crate::arena::{Arena, Offset};
+use crate::bits;
+use crate::class::{Class, Classes};
+use crate::header::Header;
+use crate::sync::Ordering;
+
+impl SlabTable {
+    /// Takes a span for `data` bytes and writes its header. `None` when no run of free slabs is long enough.
+    pub(crate) fn take_span(&self, arena: Arena, classes: &Classes, data: u64) -> Option<Offset> {
+        let length = u32::try_from(classes.span_slabs(data)).ok()?;
+        // A run that is claimed in part and released again was hidden from searches meanwhile.
+        let mut move_ = self.transit.begin();
+        let mut disturbed = false;
+        let found = bits::claim_run(self.taken(arena), self.count, length, &mut disturbed);
+        if disturbed {
+            move_.moved();
+        }
+        let first = found?;
+        let slab = self.slab(arena, first);
+        for index in first..first + length {
+            self.slab(arena, index).touched.set(1);
+        }
+        // SAFETY: S1: the claim made the slabs ours.
+        let opened = unsafe {
+            slab.span.set(length);
+            slab.opened.set(slab.opened.get().wrapping_add(1));
+            slab.opened.get()
+        };
+        slab.state.open_span();
+        let counts = &self.classes[Class::SPAN.index()];
+        counts.slabs.fetch_add(length.into(), Ordering::Relaxed);
+        counts.carved.fetch_add(1, Ordering::Relaxed);
+        let block = self.start(classes, first);
+        // SAFETY: the start of a run of slabs that is ours.
+        unsafe { Header::carve(arena, block, Class::SPAN, first_generation(opened)) };
+        Some(block)
+    }
+
+    /// Gives a span back.
+    ///
+    /// # Safety
+    /// `block` came from [`take_span`](Self::take_span) and is the caller's alone.
+    pub(crate) unsafe fn give_span(&self, arena: Arena, classes: &Classes, block: Offset) {
+        let (first, _) = self.place_of(classes, Class::HEADER, block);
+        // SAFETY: S1: the span's slabs are the caller's.
+        let length = unsafe { self.slab(arena, first).span.get() };
+        let counts = &self.classes[Class::SPAN.index()];
+        counts.slabs.fetch_sub(length.into(), Ordering::Relaxed);
+        counts.carved.fetch_sub(1, Ordering::Relaxed);
+        counts
+            .given_back
+            .fetch_add(length.into(), Ordering::Relaxed);
+        self.slab(arena, first).state.close();
+        bits::release_run(self.taken(arena), first, length);
+    }
+}

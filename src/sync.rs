@@ -1,0 +1,227 @@
+//! The one place that names atomics, cells and thread-locals.
+//!
+//! Everything else in the crate takes them from here, so that one switch (`--cfg loom`) puts the whole library,
+//! unchanged, under the model checker.
+//!
+//! Two kinds of plain memory are told apart here:
+//!
+//! * [`Field`] is memory that one thread at a time may write. Loom tracks each access and fails on a race.
+//! * [`Published32`] and [`Published64`] are words with a single writer that anybody may read at any time for
+//!   information (statistics, a handle check). No protocol rests on them, so loom does not branch on them.
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Arc,
+    atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
+};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Arc,
+    atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
+};
+
+/// A word with one writer at a time that any thread may read for information, without ordering anything.
+#[repr(transparent)]
+#[derive(Debug, Default)]
+#[allow(clippy::disallowed_types)]
+pub(crate) struct Published32(std::sync::atomic::AtomicU32);
+
+#[allow(clippy::disallowed_types)]
+impl Published32 {
+    #[inline(always)]
+    pub(crate) const fn new(value: u32) -> Self {
+        Self(std::sync::atomic::AtomicU32::new(value))
+    }
+
+    /// Relaxed: pairs with nothing, the value is for information or read back by its writer.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u32 {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Relaxed, for the same reason.
+    #[inline(always)]
+    pub(crate) fn set(&self, value: u32) {
+        self.0.store(value, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// The 16-bit sibling of [`Published32`].
+#[repr(transparent)]
+#[derive(Debug, Default)]
+pub(crate) struct Published16(std::sync::atomic::AtomicU16);
+
+impl Published16 {
+    #[inline(always)]
+    pub(crate) const fn new(value: u16) -> Self {
+        Self(std::sync::atomic::AtomicU16::new(value))
+    }
+
+    /// Relaxed: see [`Published32::get`].
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u16 {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Relaxed: see [`Published32::set`].
+    #[inline(always)]
+    pub(crate) fn set(&self, value: u16) {
+        self.0.store(value, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// Plain memory behind a shared reference: a `Cell` whose accesses loom checks for races.
+#[cfg(not(loom))]
+#[repr(transparent)]
+#[derive(Debug, Default)]
+pub(crate) struct Field<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T: Copy> Field<T> {
+    #[inline(always)]
+    pub(crate) const fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    /// # Safety
+    /// No other thread writes the field at the same time.
+    #[inline(always)]
+    pub(crate) unsafe fn get(&self) -> T {
+        // SAFETY: the caller rules out a concurrent write, and no reference to the inside is ever formed.
+        unsafe { *self.0.get() }
+    }
+
+    /// # Safety
+    /// No other thread reads or writes the field at the same time.
+    #[inline(always)]
+    pub(crate) unsafe fn set(&self, value: T) {
+        // SAFETY: the caller rules out concurrent accesses, and no reference to the inside is ever formed.
+        unsafe { *self.0.get() = value }
+    }
+
+    /// The address of the field, for fields that are lent out as slices.
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *mut T {
+        self.0.get()
+    }
+}
+
+#[cfg(loom)]
+#[derive(Debug, Default)]
+pub(crate) struct Field<T>(loom::cell::UnsafeCell<T>);
+
+#[cfg(loom)]
+impl<T: Copy> Field<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) unsafe fn get(&self) -> T {
+        // SAFETY: the caller rules out a concurrent write; loom checks it.
+        self.0.with(|at| unsafe { *at })
+    }
+
+    pub(crate) unsafe fn set(&self, value: T) {
+        // SAFETY: the caller rules out concurrent accesses; loom checks it.
+        self.0.with_mut(|at| unsafe { *at = value });
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut T {
+        self.0.with(|at| at.cast_mut())
+    }
+}
+
+/// Stands for memory that loom cannot see (a data area): accesses to it are announced here, so that a race on the
+/// memory is a race on this. Without loom it has no size and no code.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Witness(#[cfg(loom)] loom::cell::UnsafeCell<()>);
+
+#[cfg(not(loom))]
+impl Witness {
+    pub(crate) const fn new() -> Self {
+        Self()
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn write(&self) {}
+}
+
+#[cfg(loom)]
+impl Witness {
+    pub(crate) fn new() -> Self {
+        Self(loom::cell::UnsafeCell::new(()))
+    }
+
+    pub(crate) fn read(&self) {
+        self.0.with(|_| ());
+    }
+
+    pub(crate) fn write(&self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+/// A `thread_local!` that costs one address computation: const-initialised, where the model checker allows.
+macro_rules! thread_static {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        #[cfg(not(loom))]
+        thread_local! {
+            $(#[$attribute])*
+            static $name: $type = const { $value };
+        }
+        #[cfg(loom)]
+        loom::thread_local! {
+            static $name: $type = $value;
+        }
+    };
+}
+
+/// A `static` that loom makes afresh for each execution.
+macro_rules! process_static {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        $(#[$attribute])*
+        #[cfg(not(loom))]
+        static $name: $type = $value;
+        #[cfg(loom)]
+        loom::lazy_static! {
+            static ref $name: $type = $value;
+        }
+    };
+}
+
+pub(crate) use process_static;
+pub(crate) use thread_static;
+
+/// Lets other threads run while this one waits for a step that one of them is about to finish.
+///
+/// Only failing paths wait: never alloc, free, copy-ref or chain while memory is to be had.
+pub(crate) struct Backoff(#[cfg(not(loom))] crossbeam_utils::Backoff);
+
+impl Backoff {
+    pub(crate) fn new() -> Self {
+        Self(
+            #[cfg(not(loom))]
+            crossbeam_utils::Backoff::new(),
+        )
+    }
+
+    /// After a failed compare-and-swap: somebody else made progress, so there is nothing to wait for.
+    #[inline]
+    pub(crate) fn spin(&self) {
+        #[cfg(not(loom))]
+        self.0.spin();
+    }
+
+    /// Spins, and after some rounds yields to the system's scheduler.
+    pub(crate) fn snooze(&self) {
+        #[cfg(not(loom))]
+        self.0.snooze();
+        #[cfg(loom)]
+        loom::thread::yield_now();
+    }
+}
