@@ -19,14 +19,15 @@ pub(crate) const CLASSES: usize = 4;
 
 #[cfg(not(loom))]
 const SLAB_SHIFTS: std::ops::RangeInclusive<u32> = 16..=21;
-/// Under the model checker a slab holds few blocks, however large loom's atomics make the header.
 #[cfg(loom)]
-const SLAB_SHIFTS: std::ops::RangeInclusive<u32> = {
-    let shift = (2 * (HEADER as u32 + 128))
-        .next_power_of_two()
-        .trailing_zeros();
-    shift..=shift
-};
+const SLAB_SHIFTS: std::ops::RangeInclusive<u32> =
+    LOOM_SLAB.trailing_zeros()..=LOOM_SLAB.trailing_zeros();
+
+/// Bytes of a slab under the model checker: two blocks of the largest class, a few more of the others.
+///
+/// A pool for a model is built with a capacity of as many slabs as it needs; each class in use takes one at least.
+#[cfg(loom)]
+pub const LOOM_SLAB: u64 = (2 * (HEADER as u64 + 128)).next_power_of_two();
 
 /// A size class, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -15,6 +15,8 @@ mod slab;
 mod sync;
 
 pub use arena::HugePages;
+#[cfg(loom)]
+pub use class::LOOM_SLAB;
 pub use error::{AllocError, BuildError, LenError, SystemError};
 pub use header::USER_AREA;
 pub use mbuf::{

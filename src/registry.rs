@@ -155,44 +155,103 @@ impl Chunk {
     }
 }
 
+/// The pools of this process.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    first: Chunk,
+}
+
 process_static! {
-    static FIRST: Chunk = Chunk::new();
+    static REGISTRY: Registry = Registry { first: Chunk::new() };
 }
 
-fn chunks() -> impl Iterator<Item = &'static Chunk> {
-    let first: &'static Chunk = &FIRST;
-    std::iter::successors(Some(first), |chunk| chunk.next())
+/// The process's registry.
+pub(crate) fn registry() -> &'static Registry {
+    &REGISTRY
 }
 
-fn slot(id: PoolId) -> Option<&'static Slot> {
-    let chunk = chunks().nth(id.slot() / CHUNK)?;
-    chunk.slots.get(id.slot() % CHUNK)
-}
+impl Registry {
+    fn chunks(&'static self) -> impl Iterator<Item = &'static Chunk> {
+        std::iter::successors(Some(&self.first), |chunk| chunk.next())
+    }
 
-/// Notes a pool. It is shut until [`open`] and holds one pin, which [`Pin::adopt`] takes over. `None` when the heap is
-/// exhausted; the mapping is then returned to the system.
-pub(crate) fn register(mapping: Mapping) -> Option<PoolId> {
-    let mut chunk: &'static Chunk = &FIRST;
-    let mut base = 0;
-    loop {
-        for (index, slot) in chunk.slots.iter().enumerate() {
-            if let Some(generation) = slot.claim() {
-                let (address, bytes) = mapping.into_parts();
-                // Relaxed: published by the release in `open`.
-                slot.base.store(address.as_ptr(), Ordering::Relaxed);
-                slot.bytes.store(bytes, Ordering::Relaxed);
-                return Some(PoolId::new(base + index, generation));
+    fn slot(&'static self, id: PoolId) -> Option<&'static Slot> {
+        let chunk = self.chunks().nth(id.slot() / CHUNK)?;
+        chunk.slots.get(id.slot() % CHUNK)
+    }
+
+    /// Notes a pool and returns the pin that its first handle is to hold. The pool is shut until that pin
+    /// [opens](Pin::open) it. `None` when the heap is exhausted; the mapping is then returned to the system.
+    pub(crate) fn register(&'static self, mapping: Mapping) -> Option<Pin> {
+        let mut chunk = &self.first;
+        let mut base = 0;
+        loop {
+            for (index, slot) in chunk.slots.iter().enumerate() {
+                if let Some(generation) = slot.claim() {
+                    let (address, bytes) = mapping.into_parts();
+                    // Relaxed: published by the release in `open`.
+                    slot.base.store(address.as_ptr(), Ordering::Relaxed);
+                    slot.bytes.store(bytes, Ordering::Relaxed);
+                    let id = PoolId::new(base + index, generation);
+                    return Some(Pin { slot, id });
+                }
             }
-        }
-        base += CHUNK;
-        match chunk.next().or_else(|| chunk.grow()) {
-            Some(next) => chunk = next,
-            None => {
-                mapping.unmap();
-                return None;
+            base += CHUNK;
+            match chunk.next().or_else(|| chunk.grow()) {
+                Some(next) => chunk = next,
+                None => {
+                    mapping.unmap();
+                    return None;
+                }
             }
         }
     }
+
+    /// Pins the pool, unless it has ended.
+    pub(crate) fn pin(&'static self, id: PoolId) -> Option<Pin> {
+        let slot = self.slot(id)?;
+        let mut now = Word(slot.word.load(Ordering::Relaxed));
+        loop {
+            if !now.admits(id) {
+                return None;
+            }
+            // Acquire: pairs with the release in `open`: the arena is seen as its builder made it.
+            match slot.word.compare_exchange_weak(
+                now.0,
+                now.0 + 1,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(Pin { slot, id }),
+                Err(other) => now = Word(other),
+            }
+        }
+    }
+
+    /// Pools whose handles are gone and whose mbufs perhaps, too: they end when somebody looks.
+    pub(crate) fn closed(&'static self) -> impl Iterator<Item = Pin> {
+        let slots = self.chunks().flat_map(|chunk| &chunk.slots);
+        slots.enumerate().filter_map(move |(index, slot)| {
+            // Relaxed: a glance; pinning decides.
+            let now = Word(slot.word.load(Ordering::Relaxed));
+            let id = PoolId::new(index, now.generation());
+            (now.state() == CLOSED).then(|| self.pin(id))?
+        })
+    }
+
+    /// Whether the pool has ended.
+    pub(crate) fn has_ended(&'static self, id: PoolId) -> bool {
+        // Relaxed: an identity that has ended stays so.
+        self.slot(id)
+            .is_none_or(|slot| !Word(slot.word.load(Ordering::Relaxed)).admits(id))
+    }
+}
+
+/// Keeps a pool's arena mapped.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    slot: &'static Slot,
+    id: PoolId,
 }
 
 impl Slot {
@@ -213,65 +272,10 @@ impl Slot {
     }
 }
 
-/// Keeps a pool's arena mapped.
-#[derive(Debug)]
-pub(crate) struct Pin {
-    slot: &'static Slot,
-    id: PoolId,
-}
-
-/// Pins the pool, unless it has ended.
-pub(crate) fn pin(id: PoolId) -> Option<Pin> {
-    let slot = slot(id)?;
-    let mut now = Word(slot.word.load(Ordering::Relaxed));
-    loop {
-        if !now.admits(id) {
-            return None;
-        }
-        // Acquire: pairs with the release in `open`: the arena is seen as its builder made it.
-        match slot.word.compare_exchange_weak(
-            now.0,
-            now.0 + 1,
-            Ordering::Acquire,
-            Ordering::Relaxed,
-        ) {
-            Ok(_) => return Some(Pin { slot, id }),
-            Err(other) => now = Word(other),
-        }
-    }
-}
-
-/// Pools whose handles are gone and whose mbufs perhaps, too: they end when somebody looks.
-pub(crate) fn closed() -> impl Iterator<Item = Pin> {
-    chunks()
-        .enumerate()
-        .flat_map(|(chunk, slots)| {
-            slots
-                .slots
-                .iter()
-                .enumerate()
-                .map(move |(i, s)| (chunk * CHUNK + i, s))
-        })
-        .filter_map(|(index, slot)| {
-            // Relaxed: a glance; pinning decides.
-            let now = Word(slot.word.load(Ordering::Relaxed));
-            (now.state() == CLOSED).then(|| pin(PoolId::new(index, now.generation())))?
-        })
-}
-
-/// Whether the pool has ended.
-pub(crate) fn has_ended(id: PoolId) -> bool {
-    // Relaxed: an identity that has ended stays so.
-    slot(id).is_none_or(|slot| !Word(slot.word.load(Ordering::Relaxed)).admits(id))
-}
-
 impl Pin {
-    /// The pin that a pool's first handle holds.
-    pub(crate) fn adopt(id: PoolId) -> Option<Self> {
-        Some(Self {
-            slot: slot(id)?,
-            id,
-        })
+    /// The pool's identity.
+    pub(crate) fn id(&self) -> PoolId {
+        self.id
     }
 
     /// The pool's arena.
@@ -358,51 +362,50 @@ impl Slot {
 mod tests {
     use super::*;
 
-    fn new_pool() -> PoolId {
-        register(Mapping::reserve(4096).unwrap()).unwrap()
+    fn new_pool() -> Pin {
+        registry()
+            .register(Mapping::reserve(4096).unwrap())
+            .unwrap()
+    }
+
+    /// For tests, whose mappings hold no pool: nobody else may come upon them closed.
+    fn end(pin: Pin) {
+        let shut = Word::new(pin.id.generation(), SHUT, 1);
+        pin.slot.word.store(shut.0, Ordering::Relaxed);
     }
 
     #[test]
     fn a_pool_is_pinned_only_while_it_lives() {
-        let id = new_pool();
-        let first = Pin::adopt(id).unwrap();
-        assert!(pin(id).is_none());
+        let first = new_pool();
+        let id = first.id();
+        assert!(registry().pin(id).is_none());
         first.open();
-        let other = pin(id).unwrap();
+        let other = registry().pin(id).unwrap();
         assert_eq!(other.arena(), first.arena());
-        first.close();
-        assert!(pin(id).is_some());
-        assert!(closed().any(|pin| pin.id == id));
-        first.end();
-        assert!(pin(id).is_none());
-        drop(first);
-        assert!(has_ended(id));
+        assert!(!registry().has_ended(id));
         drop(other);
-        assert!(pin(id).is_none());
+        end(first);
+        assert!(registry().pin(id).is_none());
+        assert!(registry().has_ended(id));
     }
 
     #[test]
     fn identities_are_never_used_twice() {
         let mut seen = std::collections::HashSet::new();
         for _ in 0..3 * CHUNK {
-            let id = new_pool();
-            assert!(seen.insert(id.raw()));
-            let pin = Pin::adopt(id).unwrap();
-            pin.open();
-            pin.close();
-            pin.end();
+            let pin = new_pool();
+            assert!(seen.insert(pin.id().raw()));
+            end(pin);
         }
     }
 
     #[test]
     fn any_number_of_pools_is_noted() {
         let pools: Vec<_> = (0..3 * CHUNK).map(|_| new_pool()).collect();
-        for &id in &pools {
-            Pin::adopt(id).unwrap().open();
+        for pin in &pools {
+            pin.open();
+            assert!(registry().pin(pin.id()).is_some());
         }
-        for &id in &pools {
-            // The first pin was dropped above, which only an ended pool takes note of.
-            assert!(pin(id).is_some());
-        }
+        pools.into_iter().for_each(end);
     }
 }

@@ -181,21 +181,30 @@ macro_rules! thread_static {
     };
 }
 
-/// A `static` that loom makes afresh for each execution.
+/// A `static` that loom makes afresh for each execution, and leaks, for threads may outlive it.
 macro_rules! process_static {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
         $(#[$attribute])*
         #[cfg(not(loom))]
-        static $name: $type = $value;
+        static $name: &$type = {
+            static VALUE: $type = $value;
+            &VALUE
+        };
         #[cfg(loom)]
         loom::lazy_static! {
-            static ref $name: $type = $value;
+            static ref $name: &'static $type = Box::leak(Box::new($value));
         }
     };
 }
 
 pub(crate) use process_static;
 pub(crate) use thread_static;
+
+/// Whether the model under way has failed: its threads are gone, and what is dropped late can only give up.
+#[inline(always)]
+pub(crate) fn model_has_failed() -> bool {
+    cfg!(loom) && std::thread::panicking()
+}
 
 /// Lets other threads run while this one waits for a step that one of them is about to finish.
 ///

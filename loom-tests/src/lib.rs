@@ -1,1 +1,67 @@
-//! Models of the shipped code.
+//! The harness of the models in `tests/`: each has a name, a bound, and a count of the executions it explored.
+//!
+//! The models run the code that ships, compiled with `--cfg loom`; without it this crate is empty.
+
+#![cfg(loom)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How far a model is explored.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// Preemptions per execution; `None` is every interleaving.
+    pub preemptions: Option<usize>,
+    /// A model that takes longer is cut off and says so.
+    pub longest: Duration,
+}
+
+/// What most models use: three preemptions expose nearly all faults of protocols of two threads.
+pub const USUAL: Bound = Bound {
+    preemptions: Some(3),
+    longest: Duration::from_secs(60),
+};
+
+/// Explores `model` within `bound` and prints how many executions that were.
+pub fn explore(name: &str, bound: Bound, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = bound.preemptions;
+    builder.max_duration = Some(bound.longest);
+    builder.max_branches = 100_000;
+    builder.log = false;
+    let executions = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&executions);
+    let start = Instant::now();
+    builder.check(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let took = start.elapsed();
+    let cut = if took >= bound.longest {
+        ", cut off by its time"
+    } else {
+        ""
+    };
+    println!(
+        "{name}: {} executions in {:.1} s, preemption bound {:?}{cut}",
+        executions.load(Ordering::Relaxed),
+        took.as_secs_f64(),
+        bound.preemptions
+    );
+}
+
+/// Fails unless every block is home: none in use, none lost.
+///
+/// A thread can be joined before its thread-locals are gone, so one that ends may still be returning its cache.
+pub fn assert_all_home(pool: &mbuf::Pool) {
+    let mut stats = pool.stats();
+    for _ in 0..20 {
+        if stats.in_use == 0 && stats.carved == stats.cached + stats.in_depot {
+            return;
+        }
+        loom::thread::yield_now();
+        stats = pool.stats();
+    }
+    panic!("blocks are lost or in use:\n{stats}");
+}

@@ -16,7 +16,11 @@ pub enum HugePages {
 }
 
 /// The alignment of an arena and the size of a huge page.
+#[cfg(not(loom))]
 pub(crate) const HUGE: u64 = 2 << 20;
+/// Under the model checker, where nothing is huge.
+#[cfg(loom)]
+pub(crate) const HUGE: u64 = 64;
 
 /// A reserved range of addresses, owned: from [`reserve`](Mapping::reserve) until [`unmap`](Mapping::unmap).
 pub(crate) struct Mapping {

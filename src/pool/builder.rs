@@ -7,7 +7,7 @@ use crate::cache::{CacheTable, MAGAZINE_MAX};
 use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::error::BuildError;
-use crate::registry::{self, Pin};
+use crate::registry::registry;
 use crate::slab::SlabTable;
 
 /// Options for a new [`Pool`].
@@ -95,7 +95,7 @@ impl PoolBuilder {
     /// refuses.
     pub fn build(self) -> Result<Pool, BuildError> {
         // A pool that ended unnoticed may hold the address space that this one needs.
-        end_closed();
+        end_closed(registry());
         if self.capacity == 0 || self.capacity > arena::MAX_BYTES {
             let asked = self.capacity;
             return Err(BuildError::Capacity { asked });
@@ -167,8 +167,9 @@ impl PoolBuilder {
     fn start(&self, mapping: Mapping, classes: Classes, parts: Parts) -> Result<Pool, BuildError> {
         let reserved = parts.bytes;
         let base = mapping.base();
-        let id = registry::register(mapping).ok_or(BuildError::TooManyPools)?;
-        let pin = Pin::adopt(id).ok_or(BuildError::TooManyPools)?;
+        let pin = registry()
+            .register(mapping)
+            .ok_or(BuildError::TooManyPools)?;
         let arena = pin.arena();
         debug_assert_eq!(arena.base(), base);
         // SAFETY: the mapping was made by this plan, and nobody can pin the pool before it is opened.
@@ -177,7 +178,7 @@ impl PoolBuilder {
             parts.depot.lay_out(arena);
             parts.slabs.lay_out(arena);
             let state = State::new(
-                id,
+                pin.id(),
                 reserved,
                 classes,
                 parts.slabs,

@@ -7,7 +7,7 @@ use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::error::AllocError;
 use crate::header::Header;
-use crate::registry::{self, Pin, PoolId};
+use crate::registry::{Pin, PoolId, Registry, registry};
 use crate::slab::SlabTable;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -307,7 +307,7 @@ impl Core {
     /// Does the last step of a free past the caches, which may be the pool's end.
     fn ending(self, last_step: impl FnOnce()) {
         // Before the step: the caller's block keeps the arena mapped only until then.
-        let pin = registry::pin(self.id());
+        let pin = registry().pin(self.id());
         last_step();
         if let Some(pin) = pin {
             end_if_idle(&pin);
@@ -330,6 +330,6 @@ pub(super) fn end_if_idle(pin: &Pin) {
 }
 
 /// Ends the closed pools whose last mbuf was freed just while the last handle went, unnoticed.
-pub(super) fn end_closed() {
-    registry::closed().for_each(|pin| end_if_idle(&pin));
+pub(super) fn end_closed(registry: &'static Registry) {
+    registry.closed().for_each(|pin| end_if_idle(&pin));
 }

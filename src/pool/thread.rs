@@ -6,9 +6,9 @@
 
 use super::state::{Core, end_closed, end_if_idle};
 use crate::cache::Cache;
-use crate::registry::{self, PoolId};
-use crate::sync::thread_static;
-use std::cell::{Cell, RefCell};
+use crate::registry::{PoolId, Registry, registry};
+use crate::sync::{model_has_failed, thread_static};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr;
 
 /// How many pools a thread finds its cache of without looking through the list.
@@ -29,29 +29,44 @@ thread_static! {
 }
 
 thread_static! {
-    static ATTACHED: Attached = Attached(RefCell::new(Vec::new()));
+    static ATTACHED: Attached = Attached {
+        entries: RefCell::new(Vec::new()),
+        registry: OnceCell::new(),
+    };
 }
 
 /// The calling thread's cache of the pool with `key`, if the table has it.
 #[inline(always)]
 pub(super) fn find<'a>(key: u64) -> Option<&'a Cache> {
-    TABLE.with(|table| {
-        let at_hand = &table[key as usize % AT_HAND];
-        if at_hand.key.get() == key {
-            // SAFETY: an entry is made with a cache of the pool with that identity, which is still mapped: its caller
-            // holds a handle or an mbuf. Entries go when the thread's caches do.
-            unsafe { at_hand.cache.get().as_ref() }
-        } else {
-            None
-        }
+    at_hand(key, |entry| {
+        let cache = entry.cache.get();
+        // SAFETY: an entry is made with a cache of the pool with that identity, which is still mapped: the caller holds a
+        // handle or an mbuf. Entries go when the thread's caches do.
+        (entry.key.get() == key).then(|| unsafe { cache.as_ref() })?
     })
 }
 
-fn remember(id: PoolId, cache: *const Cache) {
-    TABLE.with(|table| {
-        let at_hand = &table[id.raw() as usize % AT_HAND];
-        at_hand.key.set(id.raw());
-        at_hand.cache.set(cache);
+/// What `look` finds in the table's entry for `key`. Only under the model checker does the table end with its thread.
+#[inline(always)]
+fn at_hand<T>(key: u64, look: impl FnOnce(&AtHand) -> Option<T>) -> Option<T> {
+    let found = TABLE.try_with(|table| look(&table[key as usize % AT_HAND]));
+    found.ok().flatten()
+}
+
+fn remember(key: u64, cache: *const Cache) {
+    at_hand(key, |entry| {
+        entry.key.set(key);
+        entry.cache.set(cache);
+        Some(())
+    });
+}
+
+fn forget(key: u64) {
+    at_hand(key, |entry| {
+        if entry.key.get() == key {
+            entry.key.set(0);
+        }
+        Some(())
     });
 }
 
@@ -60,37 +75,48 @@ struct Entry {
     cache: *const Cache,
 }
 
-struct Attached(RefCell<Vec<Entry>>);
+struct Attached {
+    entries: RefCell<Vec<Entry>>,
+    registry: OnceCell<&'static Registry>,
+}
 
 /// The calling thread's cache of the pool, from the list or newly taken. `None` when the thread is ending, all caches are
 /// taken, or the heap has no room for the list.
 #[cold]
 pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
     let id = core.id();
-    end_closed();
+    let registry = registry();
+    end_closed(registry);
     let found = ATTACHED.try_with(|attached| {
-        let mut entries = attached.0.try_borrow_mut().ok()?;
+        let mut entries = attached.entries.try_borrow_mut().ok()?;
+        attached.registry.get_or_init(|| registry);
         if let Some(entry) = entries.iter().find(|entry| entry.id == id) {
             return Some(entry.cache);
         }
-        entries.retain(|entry| !registry::has_ended(entry.id));
+        entries.retain(|entry| !registry.has_ended(entry.id));
         entries.try_reserve(1).ok()?;
         let cache = core.state().caches.acquire(core.arena())?;
         entries.push(Entry { id, cache });
         Some(ptr::from_ref(cache))
     });
     let cache = found.ok()??;
-    remember(id, cache);
+    remember(id.raw(), cache);
     // SAFETY: a cache of this pool, whose arena is mapped for the caller's reasons.
     unsafe { cache.as_ref() }
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        TABLE.with(|table| table.iter().for_each(|at_hand| at_hand.key.set(0)));
-        for entry in self.0.get_mut().drain(..) {
+        let Some(&registry) = self.registry.get() else {
+            return;
+        };
+        if model_has_failed() {
+            return;
+        }
+        for entry in self.entries.get_mut().drain(..) {
+            forget(entry.id.raw());
             // A pool that has ended took its caches along.
-            let Some(pin) = registry::pin(entry.id) else {
+            let Some(pin) = registry.pin(entry.id) else {
                 continue;
             };
             // SAFETY: a registered pool's arena, mapped while the pin exists; the cache is this thread's (C1).
@@ -104,6 +130,6 @@ impl Drop for Attached {
             // A free of this thread's may have been the last without noticing that the handles were going.
             end_if_idle(&pin);
         }
-        end_closed();
+        end_closed(registry);
     }
 }

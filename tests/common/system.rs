@@ -1,0 +1,119 @@
+//! What the system says of this process's memory, and child processes by `fork`.
+
+use std::ffi::{c_int, c_long, c_uchar, c_void};
+use std::time::{Duration, Instant};
+
+// SAFETY: the C library's own declarations of these functions.
+unsafe extern "C" {
+    fn fork() -> c_int;
+    fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn kill(pid: c_int, signal: c_int) -> c_int;
+    fn _exit(status: c_int) -> !;
+    fn mincore(address: *mut c_void, length: usize, states: *mut c_uchar) -> c_int;
+    fn getrusage(who: c_int, usage: *mut Usage) -> c_int;
+    fn sched_setaffinity(pid: c_int, bytes: usize, set: *const u64) -> c_int;
+}
+
+/// `struct rusage` of Linux: two times, then 14 numbers of which the fifth counts minor faults and the sixth major ones.
+#[repr(C)]
+#[derive(Default)]
+struct Usage {
+    times: [c_long; 4],
+    numbers: [c_long; 14],
+}
+
+/// Page faults of the calling thread so far.
+#[cfg(target_os = "linux")]
+pub(crate) fn page_faults() -> u64 {
+    const RUSAGE_THREAD: c_int = 1;
+    let mut usage = Usage::default();
+    // SAFETY: `usage` has the layout that the call fills.
+    assert_eq!(unsafe { getrusage(RUSAGE_THREAD, &raw mut usage) }, 0);
+    (usage.numbers[4] + usage.numbers[5]) as u64
+}
+
+/// Keeps the calling thread, and those it starts, on the first processor.
+#[cfg(target_os = "linux")]
+pub(crate) fn use_one_processor() {
+    // SAFETY: a set of 64 processors, which lives until the call returns.
+    let done = unsafe { sched_setaffinity(0, size_of::<u64>(), &raw const *&1) };
+    assert_eq!(done, 0);
+}
+
+/// Bytes of memory that this process has resident.
+pub(crate) fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// How many pages of `bytes` from `address` on are resident; `None` when some of it is not mapped.
+pub(crate) fn resident_pages(address: usize, bytes: usize) -> Option<usize> {
+    let start = address & !4095;
+    let length = address + bytes - start;
+    let mut states = vec![0; length.div_ceil(4096)];
+    // SAFETY: the call reads no memory of the range, and `states` has a byte for each of its pages.
+    let done = unsafe { mincore(start as *mut c_void, length, states.as_mut_ptr()) };
+    (done == 0).then(|| states.iter().filter(|&state| state & 1 != 0).count())
+}
+
+/// Whether `address` is mapped.
+pub(crate) fn is_mapped(address: usize) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().any(|line| {
+        let (range, _) = line.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let number = |hex| usize::from_str_radix(hex, 16).unwrap();
+        (number(start)..number(end)).contains(&address)
+    })
+}
+
+/// A forked child that has not been waited for.
+pub(crate) struct Child(c_int);
+
+/// Runs `work` in a forked child, which exits with 0 if it returns true, 1 if not, 2 if it panics.
+pub(crate) fn fork_child(work: impl FnOnce() -> bool) -> Child {
+    // SAFETY: the child only runs `work`, of the caller's making, and leaves without returning.
+    match unsafe { fork() } {
+        0 => {
+            let work = std::panic::AssertUnwindSafe(work);
+            let status = std::panic::catch_unwind(work).map_or(2, |good| i32::from(!good));
+            // SAFETY: ends the process at once.
+            unsafe { _exit(status) }
+        }
+        pid => {
+            assert!(pid > 0, "fork: {}", std::io::Error::last_os_error());
+            Child(pid)
+        }
+    }
+}
+
+impl Child {
+    /// Waits for the child's end and checks that it did well. A child that hangs is killed, and that is a failure.
+    #[track_caller]
+    pub(crate) fn assert_success(self) {
+        const NO_HANG: c_int = 1;
+        const KILL: c_int = 9;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut status = 0;
+        loop {
+            // SAFETY: `status` is for the call to write; the child is this process's.
+            match unsafe { waitpid(self.0, &raw mut status, NO_HANG) } {
+                0 if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                0 => {
+                    // SAFETY: the child is this process's and not yet waited for, so the number is still its own.
+                    unsafe {
+                        kill(self.0, KILL);
+                        waitpid(self.0, &raw mut status, 0);
+                    }
+                    panic!("a forked child hangs");
+                }
+                pid => {
+                    assert_eq!(pid, self.0);
+                    assert_eq!(status, 0, "a forked child failed");
+                    return;
+                }
+            }
+        }
+    }
+}
