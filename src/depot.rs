@@ -240,19 +240,21 @@ impl Depot {
     /// # Safety
     /// `arena` was mapped by the plan and nobody else knows of it yet.
     pub(crate) unsafe fn lay_out(&self, arena: Arena) {
+        #[cfg(loom)]
         for index in 0..self.count {
             let at = self.nth(index);
             // SAFETY: each magazine's part of the planned region.
             unsafe {
                 arena.lay_out::<MagazineHead>(at, 1);
-                #[cfg(loom)]
+                let items = arena.at::<u8>(at).add(size_of::<MagazineHead>()).cast();
                 for item in 0..self.size as usize {
-                    let items = arena.at::<u8>(at).add(size_of::<MagazineHead>());
-                    items.cast::<Field<u32>>().add(item).write(Field::fresh());
+                    items.add(item).write(Field::<u32>::fresh());
                 }
             }
         }
-        let _ = self.size;
+        // Elsewhere magazines are valid as they are mapped (A2).
+        #[cfg(not(loom))]
+        let _ = (arena, self.size);
     }
 
     fn nth(&self, index: u32) -> Offset {

@@ -1,5 +1,49 @@
 //! Message buffers for latency-critical pipelines.
-#![doc = ""]
+//!
+//! A [`Pool`] hands out [`Mbuf`]s: owned buffers with a data area of any size up to 4 GiB, 96 bytes of the user's own, and a link to
+//! the next segment of a message. Copies share the data ([`Mbuf::copy_ref`]), messages are chained ([`Mbuf::append`]), and both
+//! may be sent to and freed on any thread. Alloc and free cost a few nanoseconds, without a lock, an atomic read-modify-write
+//! or a system call once the pool is warm ([`Pool::reserve`]).
+//!
+//! ```
+//! use mbuf::Pool;
+//!
+//! let pool = Pool::builder().capacity(64 << 20).build()?;
+//! let mut packet = pool.alloc(2048)?;
+//! packet.extend_from_slice(b"payload")?;
+//! packet.user_mut()[0] = 7;
+//!
+//! let copy = packet.copy_ref()?;
+//! std::thread::spawn(move || {
+//!     assert_eq!(copy.data(), b"payload");
+//!     assert_eq!(copy.user()[0], 7);
+//! })
+//! .join()
+//! .unwrap();
+//! assert!(!packet.is_shared());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which handle
+//!
+//! [`Pool`] may be cloned, shared and sent. [`Pool::local`] gives a handle for one thread that skips a lookup.
+//! [`Pool::global`] is the process's own.
+//!
+//! # Under the model checker
+//!
+//! Built with `--cfg loom` the crate takes its atomics from loom, and its pools are small enough to explore: magazines of two
+//! blocks and slabs of a few. Whoever proves a pipeline of his own with loom can let its mbufs take part in the model.
+//!
+//! # Where to read on
+//!
+//! `docs/architecture.md` in the repository describes the parts and their invariants, `docs/layout.md` the header byte by byte.
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("mbuf is for 64-bit machines");
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
 
 mod arena;
 mod bits;

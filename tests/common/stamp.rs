@@ -32,12 +32,11 @@ pub(crate) struct Expected {
     pub(crate) data: u64,
 }
 
-/// The byte at `at` of data marked with `mark`: the mark itself, then what follows from it.
-fn byte(mark: u64, at: usize) -> u8 {
-    let word = mark
-        .wrapping_add((at / MARK) as u64)
-        .wrapping_mul(if at < MARK { 1 } else { 0x9e37_79b9_7f4a_7c15 });
-    word.to_le_bytes()[at % MARK]
+/// The eight bytes at place `index` of data marked with `mark`: the mark itself, then what follows from it.
+fn word(mark: u64, index: usize) -> [u8; MARK] {
+    let factor = if index == 0 { 1 } else { 0x9e37_79b9_7f4a_7c15 };
+    let word = mark.wrapping_add(index as u64).wrapping_mul(factor);
+    word.to_le_bytes()
 }
 
 /// Marks the header in the user area's first and last bytes.
@@ -52,14 +51,22 @@ pub(crate) fn mark_fresh(mbuf: &mut Mbuf, header: u64, data: u64) -> Expected {
     mark_header(mbuf.user_mut(), header);
     mbuf.set_len(mbuf.capacity()).unwrap();
     let bytes = mbuf.data_mut().expect("fresh, so not shared");
-    assert!(bytes.iter().all(|&byte| byte == 0), "growth reads as zero");
+    assert!(is_zero(bytes), "growth reads as zero");
     write(bytes, data);
     Expected { header, data }
 }
 
+/// Whether all of `bytes` are zero.
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    bytes
+        .chunks(ZEROS.len())
+        .all(|part| part == &ZEROS[..part.len()])
+}
+
 fn write(bytes: &mut [u8], mark: u64) {
-    for (at, place) in bytes.iter_mut().enumerate() {
-        *place = byte(mark, at);
+    for (index, part) in bytes.chunks_mut(MARK).enumerate() {
+        part.copy_from_slice(&word(mark, index)[..part.len()]);
     }
 }
 
@@ -84,8 +91,8 @@ pub(crate) fn check(chain: &Mbuf, expected: &[Expected]) {
         let (first, last) = (&user[..MARK], &user[96 - MARK..]);
         assert_eq!(first, expected.header.to_le_bytes(), "the header's owner");
         assert_eq!(last, expected.header.to_be_bytes(), "the header's owner");
-        let mut bytes = segment.data().iter().enumerate();
-        let wrong = bytes.find(|&(at, &found)| found != byte(expected.data, at));
+        let mut parts = segment.data().chunks(MARK).enumerate();
+        let wrong = parts.find(|&(at, part)| part != &word(expected.data, at)[..part.len()]);
         assert_eq!(wrong, None, "data of {:x}", expected.data);
         segments += 1;
     }

@@ -35,8 +35,9 @@ pub(crate) fn page_faults() -> u64 {
 /// Keeps the calling thread, and those it starts, on the first processor.
 #[cfg(target_os = "linux")]
 pub(crate) fn use_one_processor() {
+    let first: u64 = 1;
     // SAFETY: a set of 64 processors, which lives until the call returns.
-    let done = unsafe { sched_setaffinity(0, size_of::<u64>(), &raw const *&1) };
+    let done = unsafe { sched_setaffinity(0, size_of::<u64>(), &raw const first) };
     assert_eq!(done, 0);
 }
 
