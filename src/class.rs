@@ -23,11 +23,14 @@ const SLAB_SHIFTS: std::ops::RangeInclusive<u32> = 16..=21;
 const SLAB_SHIFTS: std::ops::RangeInclusive<u32> =
     LOOM_SLAB.trailing_zeros()..=LOOM_SLAB.trailing_zeros();
 
-/// Bytes of a slab under the model checker: two blocks of the largest class, a few more of the others.
+/// Bytes of a slab under the model checker: three or four blocks of any class.
 ///
 /// A pool for a model is built with a capacity of as many slabs as it needs; each class in use takes one at least.
 #[cfg(loom)]
-pub const LOOM_SLAB: u64 = (2 * (HEADER as u64 + 128)).next_power_of_two();
+pub const LOOM_SLAB: u64 = (4 * HEADER as u64).next_power_of_two();
+
+/// A magazine keeps at most this part of a slab from other threads.
+const MAGAZINE_SHARE: u64 = if cfg!(loom) { 1 } else { 4 };
 
 /// A size class, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -129,8 +132,7 @@ impl Classes {
             magazine: [0; CLASSES],
         };
         for class in classes.all() {
-            // A magazine keeps at most a quarter of a slab from other threads.
-            let share = (classes.slab_bytes() / 4 / classes.block_bytes(class)).max(1);
+            let share = (classes.slab_bytes() / MAGAZINE_SHARE / classes.block_bytes(class)).max(1);
             classes.magazine[class.index()] = magazine_size.min(share as u32);
         }
         classes

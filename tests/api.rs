@@ -169,7 +169,10 @@ fn every_size_about_a_class_boundary_has_its_room_to_itself() {
         }
     }
     // All of them at once: if one had less room than it says, its neighbour would see it.
-    let mut mbufs: Vec<_> = sizes.iter().map(|&size| pool.alloc(size).unwrap()).collect();
+    let mut mbufs: Vec<_> = sizes
+        .iter()
+        .map(|&size| pool.alloc(size).unwrap())
+        .collect();
     for (i, mbuf) in mbufs.iter_mut().enumerate() {
         mbuf.set_len(mbuf.capacity()).unwrap();
         mbuf.data_mut().unwrap().fill(i as u8 | 1);

@@ -102,7 +102,11 @@ fn split_off_at_each_place_parts_the_chain_there() {
                 }
             }
         }
-        assert!(numbered_chain(&pool, length).split_off(usize::MAX).is_none());
+        assert!(
+            numbered_chain(&pool, length)
+                .split_off(usize::MAX)
+                .is_none()
+        );
     }
     let mut full = numbered_chain(&pool, 128);
     assert_numbers(&full.split_off(127).unwrap(), [127]);

@@ -4,6 +4,7 @@
 
 #![cfg(loom)]
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -17,11 +18,25 @@ pub struct Bound {
     pub longest: Duration,
 }
 
-/// What most models use: three preemptions expose nearly all faults of protocols of two threads.
-pub const USUAL: Bound = Bound {
-    preemptions: Some(3),
-    longest: Duration::from_secs(60),
+/// Every interleaving, for models of one protocol.
+pub const ALL: Bound = Bound {
+    preemptions: None,
+    longest: LONGEST,
 };
+
+/// For models of whole pools: two preemptions expose nearly all faults of two threads. With the feature `deep`, three.
+pub const USUAL: Bound = Bound {
+    preemptions: Some(if cfg!(feature = "deep") { 3 } else { 2 }),
+    longest: LONGEST,
+};
+
+/// For models of three threads, which have many more interleavings.
+pub const THREE_THREADS: Bound = Bound {
+    preemptions: Some(if cfg!(feature = "deep") { 2 } else { 1 }),
+    longest: LONGEST,
+};
+
+const LONGEST: Duration = Duration::from_secs(if cfg!(feature = "deep") { 600 } else { 45 });
 
 /// Explores `model` within `bound` and prints how many executions that were.
 pub fn explore(name: &str, bound: Bound, model: impl Fn() + Sync + Send + 'static) {
@@ -43,7 +58,9 @@ pub fn explore(name: &str, bound: Bound, model: impl Fn() + Sync + Send + 'stati
     } else {
         ""
     };
-    println!(
+    // Not by `println`, which the test harness keeps to itself unless the model fails.
+    let _ = writeln!(
+        std::io::stderr(),
         "{name}: {} executions in {:.1} s, preemption bound {:?}{cut}",
         executions.load(Ordering::Relaxed),
         took.as_secs_f64(),

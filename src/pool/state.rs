@@ -16,6 +16,9 @@ use std::ptr::NonNull;
 /// Where `key` is when no cache may be used: no pool's identity.
 const NO_KEY: u64 = u64::MAX;
 
+/// With so few blocks in use, or fewer, each free of a closed pool looks whether it was the last.
+const EACH_LOOKS: u64 = if cfg!(loom) { 0 } else { 64 };
+
 /// What lies at the base of an arena. The first line is only read while the pool is in use.
 #[repr(C)]
 pub(super) struct State {
@@ -23,6 +26,10 @@ pub(super) struct State {
     /// of them is noticed.
     key: AtomicU64,
     id: u64,
+    /// Blocks freed since the pool closed, and the number of them at which to sum up again what is left: summing
+    /// reads every thread's counters, so it is done seldom while much is left, and at each of the last frees.
+    orphans: AtomicU64,
+    next_look: AtomicU64,
     pub(super) reserved: u64,
     pub(super) capacity: u64,
     pub(super) classes: CachePadded<Classes>,
@@ -43,6 +50,8 @@ impl State {
         Self {
             key: AtomicU64::new(id.raw()),
             id: id.raw(),
+            orphans: AtomicU64::new(0),
+            next_look: AtomicU64::new(0),
             reserved,
             capacity: u64::from(slabs.count()) * classes.slab_bytes(),
             classes: CachePadded::new(classes),
@@ -309,8 +318,34 @@ impl Core {
         // Before the step: the caller's block keeps the arena mapped only until then.
         let pin = registry().pin(self.id());
         last_step();
-        if let Some(pin) = pin {
-            end_if_idle(&pin);
+        // After it, the read-modify-write in `is_closed` orders it before or after those of all other last steps.
+        if let Some(pin) = pin
+            && pin.is_closed()
+            && self.is_worth_a_look()
+        {
+            self.end_if_idle(&pin);
+        }
+    }
+
+    /// Counts a free of a closed pool; says whether enough were freed since somebody last summed up what is left.
+    fn is_worth_a_look(self) -> bool {
+        let state = self.state();
+        // Relaxed, both: a count that only says when to look.
+        let orphans = state.orphans.fetch_add(1, Ordering::Relaxed) + 1;
+        orphans >= state.next_look.load(Ordering::Relaxed)
+    }
+
+    /// Ends the closed pool if no mbuf is left.
+    fn end_if_idle(self, pin: &Pin) {
+        let state = self.state();
+        let orphans = state.orphans.load(Ordering::Relaxed);
+        match self.in_use() {
+            0 => pin.end(),
+            // Frees that were under way when the pool closed are not among the orphans, so not all of `left` is waited for.
+            left if left > EACH_LOOKS => {
+                state.next_look.store(orphans + left / 2, Ordering::Relaxed);
+            }
+            _ => {}
         }
     }
 
@@ -324,8 +359,8 @@ impl Core {
 pub(super) fn end_if_idle(pin: &Pin) {
     // SAFETY: a registered pool's arena, mapped while the pin exists.
     let core = unsafe { Core::new(pin.arena()) };
-    if pin.is_closed() && core.in_use() == 0 {
-        pin.end();
+    if pin.is_closed() {
+        core.end_if_idle(pin);
     }
 }
 

@@ -23,7 +23,7 @@ use crate::arena::{Arena, InArena, Offset, Plan};
 use crate::bits::{self, Bits, WORD};
 use crate::class::{CLASSES, Class, Classes};
 use crate::header::{HEADER, Header};
-use crate::sync::{AtomicU32, AtomicU64, Field, Ordering, Published32};
+use crate::sync::{AtomicU32, AtomicU64, Backoff, Field, Ordering, Published32};
 use state::{SlabState, Taken};
 use std::ops::Range;
 use transit::Transit;
@@ -306,8 +306,9 @@ impl SlabTable {
     /// Picks `count` of a slab's set bits, which are there (S3): the caller has counted them off.
     fn collect(&self, arena: Arena, index: u32, count: u32, found: &mut impl FnMut(u32)) {
         let words = self.home(arena, index);
+        let backoff = Backoff::new();
         let mut missing = count;
-        while missing > 0 {
+        loop {
             for (base, word) in (0..).step_by(WORD as usize).zip(words) {
                 let mut got = word.remove_some(missing);
                 missing -= got.count_ones();
@@ -316,9 +317,11 @@ impl SlabTable {
                     got &= got - 1;
                 }
                 if missing == 0 {
-                    break;
+                    return;
                 }
             }
+            // Another taker got ahead in words already passed: it made progress, and the bits left for this one are here.
+            backoff.snooze();
         }
     }
 

@@ -1,0 +1,266 @@
+//! Slabs: no block is had twice or lost, whatever carving, homecoming, listing and giving back do at once.
+
+use crate::fixture::{HEADER, Parts, data_class};
+use crate::slab::transit::Transit;
+use loom::thread;
+use loom_tests::{ALL, explore};
+
+#[test]
+fn two_threads_carve_different_blocks() {
+    explore("two_threads_carve_different_blocks", ALL, || {
+        let parts = Parts::new(1);
+        let mut out = parts.open(HEADER, 1);
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.take(HEADER, 1));
+        out.extend(parts.take(HEADER, 1));
+        out.extend(thread.join().unwrap());
+        assert_eq!(out.len(), 3);
+        parts.assert_conserved(HEADER, &out);
+    });
+}
+
+#[test]
+fn one_free_slab_goes_to_one_of_two_classes() {
+    explore("one_free_slab_goes_to_one_of_two_classes", ALL, || {
+        let parts = Parts::new(1);
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.open(data_class(), 1));
+        let mine = parts.open(HEADER, 1);
+        let theirs = thread.join().unwrap();
+        assert_eq!(
+            mine.len() + theirs.len(),
+            1,
+            "exactly one class gets the slab"
+        );
+    });
+}
+
+#[test]
+fn one_home_block_goes_to_one_of_two_takers() {
+    explore("one_home_block_goes_to_one_of_two_takers", ALL, || {
+        let parts = Parts::new(1);
+        let mut out = parts.open(HEADER, parts.per_slab(HEADER) as u32);
+        parts.give(HEADER, &[out.pop().unwrap()]);
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.take(HEADER, 1));
+        let mine = parts.take(HEADER, 1);
+        let theirs = thread.join().unwrap();
+        assert_eq!(mine.len() + theirs.len(), 1);
+        out.extend(mine);
+        out.extend(theirs);
+        parts.assert_conserved(HEADER, &out);
+    });
+}
+
+/// A block comes home to a full slab while a taker finds it full and takes it off the list.
+#[test]
+fn a_block_that_comes_home_is_listed() {
+    explore("a_block_that_comes_home_is_listed", ALL, || {
+        let parts = Parts::new(1);
+        let mut out = parts.open(HEADER, parts.per_slab(HEADER) as u32);
+        let back = out.pop().unwrap();
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.give(HEADER, &[back]));
+        out.extend(parts.take(HEADER, 1));
+        thread.join().unwrap();
+        parts.assert_conserved(HEADER, &out);
+    });
+}
+
+/// What a taker of a home block reads and writes was written by who gave it.
+#[test]
+fn a_home_block_is_handed_over() {
+    explore("a_home_block_is_handed_over", ALL, || {
+        let parts = Parts::new(1);
+        let mut out = parts.open(HEADER, parts.per_slab(HEADER) as u32);
+        let back = out.pop().unwrap();
+        let other = parts.clone();
+        let thread = thread::spawn(move || {
+            // SAFETY: the block is this thread's until it is given.
+            unsafe { other.header(back).set_timestamp(7) };
+            other.give(HEADER, &[back]);
+        });
+        for block in parts.take(HEADER, 1) {
+            // SAFETY: the block is ours.
+            unsafe {
+                assert_eq!(parts.header(block).timestamp(), 7);
+                parts.header(block).set_timestamp(8);
+            }
+        }
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn a_slab_leaves_or_its_block_is_taken() {
+    explore("a_slab_leaves_or_its_block_is_taken", ALL, || {
+        let parts = Parts::new(1);
+        let out = parts.open(HEADER, 1);
+        parts.give(HEADER, &out);
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.take(HEADER, 1));
+        let reclaimed = parts.slabs.reclaim(parts.arena);
+        let taken = thread.join().unwrap();
+        assert!(
+            usize::try_from(reclaimed).unwrap() + taken.len() == 1,
+            "reclaimed {reclaimed}, taken {}",
+            taken.len()
+        );
+        if reclaimed == 1 {
+            assert_eq!(
+                parts.open(data_class(), 1).len(),
+                1,
+                "the slab is anybody's"
+            );
+        } else {
+            parts.assert_conserved(HEADER, &taken);
+        }
+    });
+}
+
+/// The last block comes home while the slab is looked at: it leaves now or at the next look, and the next class sees
+/// memory that nobody uses any more.
+#[test]
+fn a_slab_leaves_after_its_last_block_came_home() {
+    explore("a_slab_leaves_after_its_last_block_came_home", ALL, || {
+        let parts = Parts::new(1);
+        let out = parts.open(HEADER, 1);
+        let other = parts.clone();
+        let thread = thread::spawn(move || {
+            // SAFETY: the block is this thread's until it is given.
+            unsafe { other.header(out[0]).set_timestamp(7) };
+            other.give(HEADER, &out);
+        });
+        if parts.slabs.reclaim(parts.arena) == 1 {
+            let block = parts.open(data_class(), 1)[0];
+            // SAFETY: the block is ours. It lies where the other was.
+            unsafe { parts.header(block).set_timestamp(9) };
+            thread.join().unwrap();
+        } else {
+            thread.join().unwrap();
+            assert_eq!(parts.slabs.reclaim(parts.arena), 1);
+        }
+        assert_eq!(parts.slabs.counts(HEADER).carved, 0);
+    });
+}
+
+/// Two lookers, one slab to reclaim: it leaves once.
+#[test]
+fn a_slab_leaves_once() {
+    explore("a_slab_leaves_once", ALL, || {
+        let parts = Parts::new(1);
+        let out = parts.open(HEADER, 1);
+        parts.give(HEADER, &out);
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.slabs.reclaim(other.arena));
+        let mine = parts.slabs.reclaim(parts.arena);
+        assert_eq!(mine + thread.join().unwrap(), 1);
+        assert_eq!(parts.open(HEADER, 1).len(), 1);
+    });
+}
+
+/// A slab is reclaimed and opened for another class while a taker of the first class is about to take from it.
+#[test]
+fn a_late_taker_does_not_take_from_another_class() {
+    explore("a_late_taker_does_not_take_from_another_class", ALL, || {
+        let parts = Parts::new(1);
+        let out = parts.open(HEADER, 1);
+        parts.give(HEADER, &out);
+        let other = parts.clone();
+        let thread = thread::spawn(move || {
+            other.slabs.reclaim(other.arena);
+            other.open(data_class(), 1)
+        });
+        let mine = parts.take(HEADER, 1);
+        let theirs = thread.join().unwrap();
+        assert!(mine.len() + theirs.len() == 1);
+        if theirs.is_empty() {
+            parts.assert_conserved(HEADER, &mine);
+        } else {
+            parts.assert_conserved(data_class(), &theirs);
+        }
+    });
+}
+
+/// The pages of a free slab go back to the system while a class opens it: one after the other.
+#[test]
+fn a_slab_is_discarded_or_opened() {
+    explore("a_slab_is_discarded_or_opened", ALL, || {
+        let parts = Parts::new(1);
+        let out = parts.open(HEADER, 1);
+        parts.give(HEADER, &out);
+        assert_eq!(parts.slabs.reclaim(parts.arena), 1);
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.slabs.discard_free(other.arena, &other.classes));
+        let mut mine = parts.open(HEADER, 1);
+        thread.join().unwrap();
+        if mine.is_empty() {
+            mine = parts.open(HEADER, 1);
+        }
+        parts.assert_conserved(HEADER, &mine);
+    });
+}
+
+#[test]
+fn a_span_and_a_class_share_the_slabs() {
+    explore("a_span_and_a_class_share_the_slabs", ALL, || {
+        let parts = Parts::new(2);
+        let bytes = parts.classes.slab_bytes();
+        let other = parts.clone();
+        let thread = thread::spawn(move || {
+            let (arena, classes) = (other.arena, &other.classes);
+            let span = other.slabs.take_span(arena, classes, bytes);
+            if let Some(block) = span {
+                // SAFETY: the span is this thread's.
+                unsafe { other.slabs.give_span(arena, classes, block) };
+            }
+        });
+        let mut mine = parts.open(HEADER, 1);
+        thread.join().unwrap();
+        if mine.is_empty() {
+            mine = parts.open(HEADER, 1);
+        }
+        parts.assert_conserved(HEADER, &mine);
+        assert_eq!(
+            parts.open(data_class(), 1).len(),
+            1,
+            "the other slab is free again"
+        );
+    });
+}
+
+/// A block is moved from the second of two places to the first, while a search looks at the first and then at the second. The
+/// search finds it or knows that it must look again.
+#[test]
+fn a_search_knows_of_a_move_that_it_missed() {
+    explore("a_search_knows_of_a_move_that_it_missed", ALL, || {
+        use loom::sync::Arc;
+        use loom::sync::atomic::{AtomicU32, Ordering};
+        let shared = Arc::new((
+            <Transit as crate::arena::InArena>::fresh(),
+            AtomicU32::new(0),
+            AtomicU32::new(1),
+        ));
+        let mover = shared.clone();
+        let thread = thread::spawn(move || {
+            let (transit, first, second) = &*mover;
+            let mut move_ = transit.begin();
+            if second.swap(0, Ordering::Relaxed) == 1 {
+                first.store(1, Ordering::Relaxed);
+                move_.moved();
+            }
+        });
+        let (transit, first, second) = &*shared;
+        let before = transit.snapshot();
+        let found = first.load(Ordering::Relaxed) == 1 || second.load(Ordering::Relaxed) == 1;
+        assert!(found || !transit.undisturbed(before), "memory was missed");
+        // Once the move is over, a search that begins after it finds the block.
+        let again = transit.snapshot();
+        let found = first.load(Ordering::Relaxed) == 1 || second.load(Ordering::Relaxed) == 1;
+        assert!(
+            found || !transit.undisturbed(again),
+            "memory was missed after the move"
+        );
+        thread.join().unwrap();
+    });
+}
