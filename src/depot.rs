@@ -15,7 +15,7 @@
 
 use crate::arena::{Arena, InArena, Offset, Plan};
 use crate::class::{CLASSES, Class};
-use crate::sync::{AtomicU32, AtomicU64, Backoff, Field, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Backoff, Field, Ordering, Tally};
 use crossbeam_utils::CachePadded;
 
 /// What a stack's head word says: the top magazine and the tag.
@@ -194,8 +194,8 @@ impl Magazine {
 #[derive(Debug)]
 struct ClassDepot {
     full: Stack,
-    /// Blocks in the full magazines. Relaxed: for information.
-    blocks: AtomicU64,
+    /// Blocks in the full magazines.
+    blocks: Tally,
 }
 
 /// A pool's magazines that are in no thread's hands.
@@ -231,7 +231,7 @@ impl Depot {
             classes: std::array::from_fn(|_| {
                 CachePadded::new(ClassDepot {
                     full: Stack::zeroed(zero()),
-                    blocks: zero(),
+                    blocks: Tally::new(),
                 })
             }),
         }
@@ -275,7 +275,7 @@ impl Depot {
         let magazine = unsafe { Magazine::from_offset(at) };
         // SAFETY: D1.
         let count = unsafe { head_of(arena, at).count.get() };
-        depot.blocks.fetch_sub(count.into(), Ordering::Relaxed);
+        depot.blocks.subtract(count.into());
         Some(magazine)
     }
 
@@ -284,7 +284,7 @@ impl Depot {
         let depot = &self.classes[class.index()];
         // SAFETY: D1.
         let count = unsafe { head_of(arena, magazine.at).count.get() };
-        depot.blocks.fetch_add(count.into(), Ordering::Relaxed);
+        depot.blocks.add(count.into());
         depot.full.push(arena, magazine.into_offset());
     }
 
@@ -310,6 +310,6 @@ impl Depot {
 
     /// Blocks of `class` in full magazines here.
     pub(crate) fn blocks(&self, class: Class) -> u64 {
-        self.classes[class.index()].blocks.load(Ordering::Relaxed)
+        self.classes[class.index()].blocks.get()
     }
 }

@@ -60,6 +60,8 @@ mod sync;
 
 pub use arena::HugePages;
 #[cfg(loom)]
+pub use arena::live_arenas;
+#[cfg(loom)]
 pub use class::LOOM_SLAB;
 pub use error::{AllocError, BuildError, LenError, SystemError};
 pub use header::USER_AREA;

@@ -3,11 +3,12 @@
 //! Everything else in the crate takes them from here, so that one switch (`--cfg loom`) puts the whole library,
 //! unchanged, under the model checker.
 //!
-//! Two kinds of plain memory are told apart here:
+//! Beside the atomics there are:
 //!
-//! * [`Field`] is memory that one thread at a time may write. Loom tracks each access and fails on a race.
-//! * [`Published32`] and [`Published64`] are words with a single writer that anybody may read at any time for
-//!   information (statistics, a handle check). No protocol rests on them, so loom does not branch on them.
+//! * [`Field`], memory that one thread at a time may write. Loom tracks each access and fails on a race.
+//! * [`Published32`] and [`Published16`], words with a single writer that anybody may read at any time for information
+//!   (statistics, a handle check), and [`Tally`], a count for information. No protocol rests on their order, so loom
+//!   does not branch on them.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
@@ -21,53 +22,58 @@ pub(crate) use loom::sync::{
     atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
 };
 
-/// A word with one writer at a time that any thread may read for information, without ordering anything.
-#[repr(transparent)]
-#[derive(Debug, Default)]
-#[allow(clippy::disallowed_types)]
-pub(crate) struct Published32(std::sync::atomic::AtomicU32);
+macro_rules! published {
+    ($name:ident, $value:ty, $atomic:ident) => {
+        /// A word with one writer at a time that any thread may read for information, without ordering anything.
+        #[repr(transparent)]
+        #[derive(Debug, Default)]
+        pub(crate) struct $name(std::sync::atomic::$atomic);
 
-#[allow(clippy::disallowed_types)]
-impl Published32 {
-    #[inline(always)]
-    pub(crate) const fn new(value: u32) -> Self {
-        Self(std::sync::atomic::AtomicU32::new(value))
-    }
+        impl $name {
+            #[inline(always)]
+            pub(crate) const fn new(value: $value) -> Self {
+                Self(std::sync::atomic::$atomic::new(value))
+            }
 
-    /// Relaxed: pairs with nothing, the value is for information or read back by its writer.
-    #[inline(always)]
-    pub(crate) fn get(&self) -> u32 {
-        self.0.load(std::sync::atomic::Ordering::Relaxed)
-    }
+            /// Relaxed: pairs with nothing, the value is for information or read back by its writer.
+            #[inline(always)]
+            pub(crate) fn get(&self) -> $value {
+                self.0.load(std::sync::atomic::Ordering::Relaxed)
+            }
 
-    /// Relaxed, for the same reason.
-    #[inline(always)]
-    pub(crate) fn set(&self, value: u32) {
-        self.0.store(value, std::sync::atomic::Ordering::Relaxed);
-    }
+            /// Relaxed, for the same reason.
+            #[inline(always)]
+            pub(crate) fn set(&self, value: $value) {
+                self.0.store(value, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+    };
 }
 
-/// The 16-bit sibling of [`Published32`].
+published!(Published16, u16, AtomicU16);
+published!(Published32, u32, AtomicU32);
+
+/// A count that many threads change and that is read for information: exact when they are quiet.
 #[repr(transparent)]
 #[derive(Debug, Default)]
-pub(crate) struct Published16(std::sync::atomic::AtomicU16);
+pub(crate) struct Tally(std::sync::atomic::AtomicU64);
 
-impl Published16 {
-    #[inline(always)]
-    pub(crate) const fn new(value: u16) -> Self {
-        Self(std::sync::atomic::AtomicU16::new(value))
+impl Tally {
+    pub(crate) const fn new() -> Self {
+        Self(std::sync::atomic::AtomicU64::new(0))
     }
 
-    /// Relaxed: see [`Published32::get`].
-    #[inline(always)]
-    pub(crate) fn get(&self) -> u16 {
+    /// Relaxed, as all of a tally: it orders nothing.
+    pub(crate) fn add(&self, n: u64) {
+        self.0.fetch_add(n, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, n: u64) {
+        self.0.fetch_sub(n, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(std::sync::atomic::Ordering::Relaxed)
-    }
-
-    /// Relaxed: see [`Published32::set`].
-    #[inline(always)]
-    pub(crate) fn set(&self, value: u16) {
-        self.0.store(value, std::sync::atomic::Ordering::Relaxed);
     }
 }
 
@@ -199,6 +205,12 @@ macro_rules! process_static {
 
 pub(crate) use process_static;
 pub(crate) use thread_static;
+
+#[cfg(loom)]
+std::thread_local! {
+    /// See [`live_arenas`](crate::arena::live_arenas). All threads of a model are one thread of the system.
+    pub(crate) static LIVE_ARENAS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 /// Whether the model under way has failed: its threads are gone, and what is dropped late can only give up.
 #[inline(always)]

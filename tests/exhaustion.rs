@@ -5,12 +5,12 @@
 mod common;
 
 use common::{
-    HEADER, Random, SMALL_LARGEST, SMALL_SLAB, assert_all_home, assert_conserved, fill,
+    HEADER, Idle, Random, SMALL_LARGEST, SMALL_SLAB, assert_all_home, assert_conserved, fill,
     fresh_count, pool, pool_with_magazines, within,
 };
 use mbuf::{AllocError, Mbuf, Pool};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -26,40 +26,6 @@ const SIZES: [usize; 8] = [
     SMALL_SLAB as usize,
     3 * SMALL_SLAB as usize,
 ];
-
-/// A thread that has done something with the pool and then neither ends nor uses it until it is dropped.
-struct Idle {
-    release: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Idle {
-    fn after<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        let (release, released) = channel();
-        let (done, is_done) = channel();
-        let thread = thread::spawn(move || {
-            let kept = work();
-            done.send(()).unwrap();
-            let _ = released.recv();
-            drop(kept);
-        });
-        is_done.recv().unwrap();
-        Self {
-            release: Some(release),
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Idle {
-    fn drop(&mut self) {
-        self.release.take();
-        let ended = self.thread.take().map(JoinHandle::join);
-        if !thread::panicking() {
-            ended.unwrap().unwrap();
-        }
-    }
-}
 
 #[test]
 fn exhaustion_is_refused_in_bounded_time_and_changes_nothing() {
@@ -226,7 +192,7 @@ fn bulk_of_more_than_there_is_takes_nothing() {
 
 #[test]
 fn of_two_takers_exactly_one_gets_the_last_block() {
-    const ROUNDS: usize = 1500;
+    const ROUNDS: usize = 10_000;
     let pool = pool_with_magazines(SMALL_SLAB, 2);
     let mut held = fill(&pool, 1000);
     let last = held.pop();
@@ -269,7 +235,7 @@ fn background(stop: &Arc<AtomicBool>, mut work: impl FnMut() + Send + 'static) -
 
 #[test]
 fn nothing_is_refused_while_its_memory_is_on_the_move() {
-    const ROUNDS: usize = 3000;
+    const ROUNDS: usize = 10_000;
     let capacity = SMALL_SLAB * 4;
     let pool = pool_with_magazines(capacity, 4);
     // All but one slab: only this thread takes blocks, and there are always enough of them.
@@ -278,7 +244,9 @@ fn nothing_is_refused_while_its_memory_is_on_the_move() {
     let stop = Arc::new(AtomicBool::new(false));
     let (trimmed, spans) = (pool.clone(), pool.clone());
     let movers = [
-        background(&stop, move || drop(trimmed.trim())),
+        background(&stop, move || {
+            trimmed.trim();
+        }),
         // A run that is never free: what is found of it is taken for a moment and let go.
         background(&stop, move || {
             let refused = spans.alloc(3 * SMALL_SLAB as usize);
@@ -295,6 +263,33 @@ fn nothing_is_refused_while_its_memory_is_on_the_move() {
     }
     stop.store(true, Ordering::Relaxed);
     movers.into_iter().for_each(|t| t.join().unwrap());
+    drop(held);
+    assert_all_home(&pool);
+}
+
+#[test]
+fn nothing_is_refused_while_there_are_blocks_that_no_thread_can_have_to_itself() {
+    const THREADS: usize = 3;
+    const MAGAZINE: usize = 1;
+    // Each of the others may have one block in its hands and a magazine loaded; one more is always to be had.
+    const ENOUGH: usize = (THREADS - 1) * (1 + MAGAZINE) + 1;
+    let pool = pool_with_magazines(SMALL_SLAB, MAGAZINE as u32);
+    let mut held = fill(&pool, 1000);
+    held.truncate(held.len() - ENOUGH);
+    let start = Arc::new(Barrier::new(THREADS));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let (pool, start) = (pool.clone(), start.clone());
+            thread::spawn(move || {
+                start.wait();
+                for round in 0..200_000 {
+                    let one = pool.alloc(1000);
+                    assert!(one.is_ok(), "refused in round {round}");
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
     drop(held);
     assert_all_home(&pool);
 }
@@ -327,7 +322,7 @@ fn take_at_once(pool: &Pool, rounds: usize, handed_out: &Arc<AtomicU64>) -> Vec<
                         Err(_) => refusals += 1,
                     }
                     if random.below(40) == 0 {
-                        let some = random.below(held.len() + 1);
+                        let some = random.below(8).min(held.len());
                         handed_out.fetch_sub(bytes * some as u64, Ordering::SeqCst);
                         held.truncate(held.len() - some);
                     }

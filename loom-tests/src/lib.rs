@@ -50,8 +50,18 @@ pub fn explore(name: &str, bound: Bound, model: impl Fn() + Sync + Send + 'stati
     let start = Instant::now();
     builder.check(move || {
         counter.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(
+            mbuf::live_arenas(),
+            0,
+            "the last execution left a pool mapped"
+        );
         model();
     });
+    assert_eq!(
+        mbuf::live_arenas(),
+        0,
+        "the last execution left a pool mapped"
+    );
     let took = start.elapsed();
     let cut = if took >= bound.longest {
         ", cut off by its time"

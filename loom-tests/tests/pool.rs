@@ -86,7 +86,7 @@ fn a_pool_ends_while_a_thread_with_a_cache_frees() {
 
 #[test]
 fn threads_come_and_go() {
-    explore("threads_come_and_go", USUAL, || {
+    explore("threads_come_and_go", THREE_THREADS, || {
         let pool = pool(1);
         let use_one = |pool: &Pool| drop(pool.alloc(0).unwrap());
         let other = pool.clone();
@@ -128,7 +128,7 @@ fn trim_against_free() {
 /// Memory freed in one size serves another, though a third thread looks at the same time.
 #[test]
 fn memory_changes_its_class() {
-    explore("memory_changes_its_class", USUAL, || {
+    explore("memory_changes_its_class", THREE_THREADS, || {
         let pool = pool(1);
         drop(pool.alloc(64).unwrap());
         let other = pool.clone();

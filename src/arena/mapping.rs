@@ -194,12 +194,22 @@ mod system {
     }
 }
 
+#[cfg(loom)]
+pub use system::live_arenas;
+
 /// Under the model checker an arena is heap memory: nothing is mapped and nothing is lazy.
 #[cfg(loom)]
 mod system {
     use super::{HUGE, HugePages, Mapping, NonNull};
     use crate::error::{BuildError, SystemError};
+    use crate::sync::LIVE_ARENAS;
     use std::alloc::Layout;
+
+    /// How many pools of the calling system thread's models are mapped. When an execution has ended there is none, unless
+    /// the model leaks one or uses [`Pool::global`](crate::Pool::global).
+    pub fn live_arenas() -> usize {
+        LIVE_ARENAS.get()
+    }
 
     fn layout(bytes: u64) -> Layout {
         Layout::from_size_align(bytes as usize, HUGE as usize).expect("a model's arena is small")
@@ -210,6 +220,7 @@ mod system {
             // SAFETY: the layout has a size.
             let base = unsafe { std::alloc::alloc_zeroed(layout(bytes)) };
             let base = NonNull::new(base).ok_or(BuildError::Reserve(SystemError::OUT_OF_MEMORY))?;
+            LIVE_ARENAS.set(LIVE_ARENAS.get() + 1);
             Ok(Self { base, bytes })
         }
 
@@ -222,6 +233,7 @@ mod system {
         }
 
         pub(crate) fn unmap(self) {
+            LIVE_ARENAS.set(LIVE_ARENAS.get() - 1);
             // SAFETY: allocated in `reserve` with the same layout.
             unsafe { std::alloc::dealloc(self.base.as_ptr(), layout(self.bytes)) };
         }

@@ -4,7 +4,7 @@ use super::{Backing, Cache, ClassCache};
 use crate::arena::{Arena, Offset, Plan};
 use crate::bits::{self, Bits};
 use crate::class::{CLASSES, Class, Classes};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Tally};
 
 /// Blocks of one class that went past the caches: of threads that are ending, or that found all caches taken.
 #[repr(C, align(64))]
@@ -12,7 +12,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 struct Direct {
     allocs: AtomicU64,
     frees: AtomicU64,
-    failed: AtomicU64,
+    failed: Tally,
 }
 
 /// A class's counts, read.
@@ -48,7 +48,7 @@ impl CacheTable {
             direct: std::array::from_fn(|_| Direct {
                 allocs: AtomicU64::new(0),
                 frees: AtomicU64::new(0),
-                failed: AtomicU64::new(0),
+                failed: Tally::new(),
             }),
         }
     }
@@ -142,9 +142,7 @@ impl CacheTable {
 
     /// Counts an allocation that failed.
     pub(crate) fn count_failure(&self, class: Class) {
-        self.direct[class.index()]
-            .failed
-            .fetch_add(1, Ordering::Relaxed);
+        self.direct[class.index()].failed.add(1);
     }
 
     /// Blocks in use, all classes. Never too few: all frees are read before any alloc, and a free that is seen shows
@@ -191,7 +189,7 @@ impl CacheTable {
         let direct = &self.direct[class.index()];
         let mut counts = CacheCounts {
             frees: direct.frees.load(Ordering::Acquire),
-            failed: direct.failed.load(Ordering::Relaxed),
+            failed: direct.failed.get(),
             ..CacheCounts::default()
         };
         for cache in self.used(arena) {

@@ -23,7 +23,7 @@ use crate::arena::{Arena, InArena, Offset, Plan};
 use crate::bits::{self, Bits, WORD};
 use crate::class::{CLASSES, Class, Classes};
 use crate::header::{HEADER, Header};
-use crate::sync::{AtomicU32, AtomicU64, Backoff, Field, Ordering, Published32};
+use crate::sync::{AtomicU32, Backoff, Field, Ordering, Published32, Tally};
 use state::{SlabState, Taken};
 use std::ops::Range;
 use transit::Transit;
@@ -53,16 +53,16 @@ unsafe impl InArena for Slab {
     }
 }
 
-/// Counts for one class. Relaxed throughout: they are for information and exact when the pool is quiet.
+/// Counts for one class, for information.
 #[repr(C, align(64))]
 #[derive(Debug)]
 struct ClassSlabs {
-    carved: AtomicU64,
-    home: AtomicU64,
-    slabs: AtomicU64,
-    given_back: AtomicU64,
+    carved: Tally,
+    home: Tally,
+    slabs: Tally,
+    given_back: Tally,
     /// The slab that last had room.
-    hint: AtomicU32,
+    hint: Published32,
 }
 
 /// A class's counts, read.
@@ -111,11 +111,11 @@ impl SlabTable {
             high_water: AtomicU32::new(0),
             transit: Transit::fresh(),
             classes: std::array::from_fn(|_| ClassSlabs {
-                carved: AtomicU64::new(0),
-                home: AtomicU64::new(0),
-                slabs: AtomicU64::new(0),
-                given_back: AtomicU64::new(0),
-                hint: AtomicU32::new(0),
+                carved: Tally::new(),
+                home: Tally::new(),
+                slabs: Tally::new(),
+                given_back: Tally::new(),
+                hint: Published32::new(0),
             }),
         }
     }
@@ -193,16 +193,14 @@ impl SlabTable {
         sink: &mut impl FnMut(Offset),
     ) -> u32 {
         let room = self.room(arena, class);
-        let hint = self.classes[class.index()].hint.load(Ordering::Relaxed);
+        let hint = self.classes[class.index()].hint.get();
         // Relaxed is enough for the mark: a slab opened before this call, as seen from here, is seen in it.
         let limit = self.high_water.load(Ordering::Relaxed);
         for index in bits::members(room, limit, hint) {
             let taken = self.take_from(arena, classes, class, index, want, sink);
             if taken > 0 {
                 if index != hint {
-                    self.classes[class.index()]
-                        .hint
-                        .store(index, Ordering::Relaxed);
+                    self.classes[class.index()].hint.set(index);
                 }
                 return taken;
             }
@@ -235,8 +233,8 @@ impl SlabTable {
         slab.touched.set(1);
         self.high_water.fetch_max(index + 1, Ordering::Relaxed);
         let counts = &self.classes[class.index()];
-        counts.slabs.fetch_add(1, Ordering::Relaxed);
-        counts.hint.store(index, Ordering::Relaxed);
+        counts.slabs.add(1);
+        counts.hint.set(index);
         let carved = want.min(classes.blocks_per_slab(class));
         slab.state.open(class, carved);
         self.carve(arena, classes, class, index, 0..carved, sink);
@@ -265,7 +263,7 @@ impl SlabTable {
                     sink(self.block(classes, class, index, number));
                 });
                 let counts = &self.classes[class.index()];
-                counts.home.fetch_sub(count.into(), Ordering::Relaxed);
+                counts.home.subtract(count.into());
                 count
             }
             Taken::Carved { first, count } => {
@@ -287,7 +285,7 @@ impl SlabTable {
         sink: &mut impl FnMut(Offset),
     ) {
         let carved = &self.classes[class.index()].carved;
-        carved.fetch_add(numbers.len() as u64, Ordering::Relaxed);
+        carved.add(numbers.len() as u64);
         // SAFETY: S1: the slab is the class's, so its opener wrote the count before and nobody writes it now.
         let opened = unsafe { self.slab(arena, index).opened.get() };
         for number in numbers {
@@ -342,9 +340,7 @@ impl SlabTable {
     /// Gives free blocks of `class` home to their slabs. `blocks` is reordered.
     pub(crate) fn give(&self, arena: Arena, classes: &Classes, class: Class, blocks: &mut [u32]) {
         let counts = &self.classes[class.index()];
-        counts
-            .home
-            .fetch_add(blocks.len() as u64, Ordering::Relaxed);
+        counts.home.add(blocks.len() as u64);
         blocks.sort_unstable();
         let place = |raw: u32| {
             let block = Offset::from_raw(raw)?;
@@ -385,10 +381,10 @@ impl SlabTable {
             return false;
         };
         let counts = &self.classes[class.index()];
-        counts.carved.fetch_sub(carved.into(), Ordering::Relaxed);
-        counts.home.fetch_sub(carved.into(), Ordering::Relaxed);
-        counts.slabs.fetch_sub(1, Ordering::Relaxed);
-        counts.given_back.fetch_add(1, Ordering::Relaxed);
+        counts.carved.subtract(carved.into());
+        counts.home.subtract(carved.into());
+        counts.slabs.subtract(1);
+        counts.given_back.add(1);
         for word in &self.home(arena, index)[..bits::words(carved.into()) as usize] {
             word.reset();
         }
@@ -435,10 +431,10 @@ impl SlabTable {
     pub(crate) fn counts(&self, class: Class) -> SlabCounts {
         let counts = &self.classes[class.index()];
         SlabCounts {
-            carved: counts.carved.load(Ordering::Relaxed),
-            home: counts.home.load(Ordering::Relaxed),
-            slabs: counts.slabs.load(Ordering::Relaxed),
-            given_back: counts.given_back.load(Ordering::Relaxed),
+            carved: counts.carved.get(),
+            home: counts.home.get(),
+            slabs: counts.slabs.get(),
+            given_back: counts.given_back.get(),
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::arena::{Arena, Offset};
 use crate::bits;
 use crate::class::{Class, Classes};
 use crate::header::Header;
-use crate::sync::Ordering;
 
 impl SlabTable {
     /// Takes a span for `data` bytes and writes its header. `None` when no run of free slabs is long enough.
@@ -32,8 +31,8 @@ impl SlabTable {
         };
         slab.state.open_span();
         let counts = &self.classes[Class::SPAN.index()];
-        counts.slabs.fetch_add(length.into(), Ordering::Relaxed);
-        counts.carved.fetch_add(1, Ordering::Relaxed);
+        counts.slabs.add(length.into());
+        counts.carved.add(1);
         let block = self.start(classes, first);
         // SAFETY: the start of a run of slabs that is ours.
         unsafe { Header::carve(arena, block, Class::SPAN, first_generation(opened)) };
@@ -49,11 +48,9 @@ impl SlabTable {
         // SAFETY: S1: the span's slabs are the caller's.
         let length = unsafe { self.slab(arena, first).span.get() };
         let counts = &self.classes[Class::SPAN.index()];
-        counts.slabs.fetch_sub(length.into(), Ordering::Relaxed);
-        counts.carved.fetch_sub(1, Ordering::Relaxed);
-        counts
-            .given_back
-            .fetch_add(length.into(), Ordering::Relaxed);
+        counts.slabs.subtract(length.into());
+        counts.carved.subtract(1);
+        counts.given_back.add(length.into());
         self.slab(arena, first).state.close();
         bits::release_run(self.taken(arena), first, length);
     }

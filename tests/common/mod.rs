@@ -6,6 +6,9 @@ pub(crate) mod stamp;
 pub(crate) mod system;
 
 use mbuf::{AllocError, ClassStats, Mbuf, Pool, Stats};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Bytes of an mbuf's header.
@@ -133,6 +136,47 @@ pub(crate) fn within<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
     let took = start.elapsed();
     assert!(took < limit, "took {took:?}, not {limit:?}");
     done
+}
+
+/// A thread that has done something with the pool and then neither ends nor uses it until it is dropped.
+pub(crate) struct Idle {
+    release: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Idle {
+    /// Starts a thread, waits until it has done `work`, and lets it keep what that returned.
+    pub(crate) fn after<T: 'static>(work: impl FnOnce() -> T + Send + 'static) -> Self {
+        let (release, released) = channel();
+        let (done, is_done) = channel();
+        let thread = thread::spawn(move || {
+            let kept = work();
+            done.send(()).unwrap();
+            let _ = released.recv();
+            drop(kept);
+        });
+        is_done.recv().unwrap();
+        Self {
+            release: Some(release),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        self.release.take();
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !thread::panicking() {
+            ended.unwrap().unwrap();
+        }
+    }
+}
+
+/// Held by a test that looks at what belongs to the whole process, so that the file's other tests do not disturb it.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Random numbers that are the same in every run (xorshift64*).

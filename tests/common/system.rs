@@ -11,6 +11,7 @@ unsafe extern "C" {
     fn _exit(status: c_int) -> !;
     fn mincore(address: *mut c_void, length: usize, states: *mut c_uchar) -> c_int;
     fn getrusage(who: c_int, usage: *mut Usage) -> c_int;
+    fn setrlimit(resource: c_int, limits: *const [u64; 2]) -> c_int;
     fn sched_setaffinity(pid: c_int, bytes: usize, set: *const u64) -> c_int;
 }
 
@@ -30,6 +31,15 @@ pub(crate) fn page_faults() -> u64 {
     // SAFETY: `usage` has the layout that the call fills.
     assert_eq!(unsafe { getrusage(RUSAGE_THREAD, &raw mut usage) }, 0);
     (usage.numbers[4] + usage.numbers[5]) as u64
+}
+
+/// Allows this process no more than `bytes` of address space.
+#[cfg(target_os = "linux")]
+pub(crate) fn limit_address_space(bytes: u64) {
+    const RLIMIT_AS: c_int = 9;
+    let limits = [bytes; 2];
+    // SAFETY: the two limits live until the call returns.
+    assert_eq!(unsafe { setrlimit(RLIMIT_AS, &raw const limits) }, 0);
 }
 
 /// Keeps the calling thread, and those it starts, on the first processor.

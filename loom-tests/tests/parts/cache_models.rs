@@ -4,7 +4,7 @@ use crate::arena::Offset;
 use crate::cache::Cache;
 use crate::fixture::{HEADER, Parts};
 use loom::thread;
-use loom_tests::{ALL, explore};
+use loom_tests::{ALL, USUAL, explore};
 
 /// Gives the cache a full spare, and returns what is in it.
 fn with_spare(parts: &Parts, cache: &Cache) {
@@ -104,7 +104,7 @@ fn a_thread_ends_while_its_spare_is_stolen() {
 /// A cache goes from a thread that ends to one that begins: its counters go on, and what the first did to it is seen.
 #[test]
 fn a_cache_changes_hands() {
-    explore("a_cache_changes_hands", ALL, || {
+    explore("a_cache_changes_hands", USUAL, || {
         let parts = Parts::new(1);
         let use_one = |parts: &Parts| {
             let cache = parts.caches.acquire(parts.arena)?;
