@@ -95,16 +95,31 @@ struct Chunk {
     next: AtomicPtr<Chunk>,
 }
 
-impl Chunk {
+impl Slot {
     #[cfg(not(loom))]
     const fn new() -> Self {
-        const VACANT_SLOT: Slot = Slot {
+        Self {
             word: AtomicU64::new(0),
             base: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicU64::new(0),
-        };
+        }
+    }
+
+    #[cfg(loom)]
+    fn new() -> Self {
         Self {
-            slots: [VACANT_SLOT; CHUNK],
+            word: AtomicU64::new(0),
+            base: AtomicPtr::new(ptr::null_mut()),
+            bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Chunk {
+    #[cfg(not(loom))]
+    const fn new() -> Self {
+        Self {
+            slots: [const { Slot::new() }; CHUNK],
             next: AtomicPtr::new(ptr::null_mut()),
         }
     }
@@ -112,11 +127,7 @@ impl Chunk {
     #[cfg(loom)]
     fn new() -> Self {
         Self {
-            slots: std::array::from_fn(|_| Slot {
-                word: AtomicU64::new(0),
-                base: AtomicPtr::new(ptr::null_mut()),
-                bytes: AtomicU64::new(0),
-            }),
+            slots: std::array::from_fn(|_| Slot::new()),
             next: AtomicPtr::new(ptr::null_mut()),
         }
     }
@@ -162,12 +173,8 @@ pub(crate) struct Registry {
 }
 
 process_static! {
-    static REGISTRY: Registry = Registry { first: Chunk::new() };
-}
-
-/// The process's registry.
-pub(crate) fn registry() -> &'static Registry {
-    &REGISTRY
+    /// The process's registry.
+    pub(crate) fn registry() -> Registry = Registry { first: Chunk::new() };
 }
 
 impl Registry {

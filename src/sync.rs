@@ -187,18 +187,21 @@ macro_rules! thread_static {
     };
 }
 
-/// A `static` that loom makes afresh for each execution, and leaks, for threads may outlive it.
+/// A function that returns a `static`, which loom makes afresh for each execution and leaks, for threads may outlive it.
 macro_rules! process_static {
-    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident() -> $type:ty = $value:expr;) => {
         $(#[$attribute])*
         #[cfg(not(loom))]
-        static $name: &$type = {
+        $visibility fn $name() -> &'static $type {
             static VALUE: $type = $value;
             &VALUE
-        };
+        }
         #[cfg(loom)]
-        loom::lazy_static! {
-            static ref $name: &'static $type = Box::leak(Box::new($value));
+        $visibility fn $name() -> &'static $type {
+            loom::lazy_static! {
+                static ref VALUE: &'static $type = Box::leak(Box::new($value));
+            }
+            *VALUE
         }
     };
 }

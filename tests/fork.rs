@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::system::{fork_child, limit_address_space};
+use common::system::{fork_child, is_mapped, limit_address_space};
 use common::{Random, alone, assert_all_home, assert_numbers, holding, numbered_chain, pool};
 use mbuf::{BuildError, Mbuf, Pool};
 use std::sync::Arc;
@@ -64,18 +64,21 @@ fn a_child_can_end_its_pools_and_make_new_ones() {
     let old = pool(16 << 20);
     let kept = holding(&old, b"kept");
     let inside = kept.user().as_ptr().addr();
-    let mut handle = Some(old.clone());
-    let child = fork_child(move || {
+    let mut owned = Some((old, kept));
+    let child = fork_child(|| {
         let new = pool(16 << 20);
         let good = work(&new, 4) && thread_works(&new);
         assert_all_home(&new);
-        drop((handle.take(), old));
+        let (old, kept) = owned.take().unwrap();
+        drop(old);
         assert_eq!(kept.data(), b"kept");
         drop(kept);
-        good && !common::system::is_mapped(inside)
+        good && !is_mapped(inside)
     });
     child.assert_success();
-    assert!(common::system::is_mapped(inside) || inside != 0);
+    let (old, kept) = owned.unwrap();
+    assert_eq!(kept.data(), b"kept");
+    assert_eq!(old.close(), 1);
 }
 
 /// Whether a thread of a child does as well as one of any process.

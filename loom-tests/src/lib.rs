@@ -39,6 +39,9 @@ pub const THREE_THREADS: Bound = Bound {
 const LONGEST: Duration = Duration::from_secs(if cfg!(feature = "deep") { 600 } else { 45 });
 
 /// Explores `model` within `bound` and prints how many executions that were.
+///
+/// # Panics
+/// When an execution fails, or leaves a pool mapped.
 pub fn explore(name: &str, bound: Bound, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = bound.preemptions;
@@ -81,6 +84,9 @@ pub fn explore(name: &str, bound: Bound, model: impl Fn() + Sync + Send + 'stati
 /// Fails unless every block is home: none in use, none lost.
 ///
 /// A thread can be joined before its thread-locals are gone, so one that ends may still be returning its cache.
+///
+/// # Panics
+/// When blocks are in use or lost.
 pub fn assert_all_home(pool: &mbuf::Pool) {
     let mut stats = pool.stats();
     for _ in 0..20 {

@@ -62,7 +62,7 @@ impl Drop for Handle {
 }
 
 process_static! {
-    static GLOBAL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
+    fn global() -> AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
 }
 
 impl Pool {
@@ -88,11 +88,11 @@ impl Pool {
     pub fn global() -> Result<&'static Self, BuildError> {
         // Acquire: pairs with the release below: the handle is seen whole.
         // SAFETY: what is stored is a leaked box.
-        if let Some(pool) = unsafe { GLOBAL.load(Ordering::Acquire).as_ref() } {
+        if let Some(pool) = unsafe { global().load(Ordering::Acquire).as_ref() } {
             return Ok(pool);
         }
         let made = Box::into_raw(Box::new(Self::builder().build()?));
-        let stored = GLOBAL.compare_exchange(
+        let stored = global().compare_exchange(
             ptr::null_mut(),
             made,
             // Release: pairs with the acquire above. Acquire on failure: as above.

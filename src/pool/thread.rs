@@ -39,10 +39,12 @@ thread_static! {
 #[inline(always)]
 pub(super) fn find<'a>(key: u64) -> Option<&'a Cache> {
     at_hand(key, |entry| {
-        let cache = entry.cache.get();
+        if entry.key.get() != key {
+            return None;
+        }
         // SAFETY: an entry is made with a cache of the pool with that identity, which is still mapped: the caller holds a
         // handle or an mbuf. Entries go when the thread's caches do.
-        (entry.key.get() == key).then(|| unsafe { cache.as_ref() })?
+        unsafe { entry.cache.get().as_ref() }
     })
 }
 

@@ -191,7 +191,8 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name == "target" || name == ".git" {
+        // The copy lies inside the repository, so cargo reads its configuration anyway.
+        if name == "target" || name == ".git" || name == ".cargo" {
             continue;
         }
         if entry.file_type()?.is_dir() {
