@@ -57,6 +57,8 @@ mod pool;
 mod registry;
 mod slab;
 mod sync;
+#[cfg(all(test, not(loom)))]
+mod test_parts;
 
 pub use arena::HugePages;
 #[cfg(loom)]

@@ -107,9 +107,8 @@ fn a_prefaulted_pool_has_all_of_its_pages() {
     let builder = Pool::builder().capacity(16 << 20).prefault(true);
     let pool = builder.build().unwrap();
     // The pool's tables and this thread's cache are not part of the promise.
-    let mut mbufs = Vec::with_capacity(1);
-    mbufs.push(pool.alloc(12 << 20).unwrap());
-    let bytes = mbufs[0].spare_capacity_mut().unwrap();
+    let mut mbuf = pool.alloc(12 << 20).unwrap();
+    let bytes = mbuf.spare_capacity_mut().unwrap();
     let before = page_faults();
     for page in bytes.chunks_mut(4096) {
         page[0].write(1);

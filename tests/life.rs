@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::system::{is_mapped, resident};
+use common::system::{Watch, on_foreign_thread, resident};
 use common::{Random, SMALL_SLAB, alone, assert_all_home, assert_numbers, holding, numbered_chain};
 use common::{pool, pool_with_magazines};
 use mbuf::{LocalPool, Mbuf, Pool};
@@ -13,12 +13,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// The address of an mbuf's header or data: something inside the arena.
-fn address(mbuf: &Mbuf) -> usize {
-    mbuf.user().as_ptr().addr()
-}
 
 #[test]
 fn twenty_thousand_threads_come_and_go_without_growth() {
@@ -66,6 +60,20 @@ fn a_thread_that_ends_leaves_all_of_its_cache_to_others() {
         thread::spawn(move || drop((held, user))).join().unwrap();
         assert_eq!(assert_all_home(&pool).cached, 0);
     }
+}
+
+#[test]
+fn a_thread_that_rust_did_not_start_has_a_cache_and_returns_it() {
+    let _alone = alone();
+    let pool = pool(4 << 20);
+    let mut cached = 0;
+    on_foreign_thread(|| {
+        drop(pool.alloc(64).unwrap());
+        cached = pool.stats().cached;
+    });
+    assert_eq!(cached, 1);
+    let stats = assert_all_home(&pool);
+    assert_eq!((stats.cached, stats.in_depot), (0, 1));
 }
 
 /// Allocates and frees when its thread's locals are destroyed.
@@ -155,8 +163,8 @@ fn a_pool_whose_last_handle_goes_in_a_thread_local_destructor_is_unmapped() {
     let _alone = alone();
     for with_local in [false, true] {
         for user_first in [false, true] {
-            let pool = pool(1 << 20);
-            let inside = address(&pool.alloc(1).unwrap());
+            let watch = Watch::start();
+            let pool = pool(Watch::CAPACITY);
             let moved = pool.clone();
             let started = Arc::new(Barrier::new(2));
             let go = started.clone();
@@ -167,7 +175,7 @@ fn a_pool_whose_last_handle_goes_in_a_thread_local_destructor_is_unmapped() {
             drop(pool);
             started.wait();
             other.join().unwrap();
-            assert!(!is_mapped(inside), "{with_local} {user_first}");
+            assert!(!watch.is_mapped(), "{with_local} {user_first}");
         }
     }
 }
@@ -176,20 +184,20 @@ fn a_pool_whose_last_handle_goes_in_a_thread_local_destructor_is_unmapped() {
 fn mbufs_outlive_their_pools_last_handle_and_the_arena_goes_with_the_last_of_them() {
     let _alone = alone();
     for size in [0, 64, 5000, 100_000] {
-        let pool = pool(1 << 20);
+        let watch = Watch::start();
+        let pool = pool(Watch::CAPACITY);
         let mut first = pool.alloc_zeroed(size).unwrap();
         let second = pool.alloc(size).unwrap();
         let copy = first.copy_ref().unwrap();
-        let inside = address(&first);
         drop(pool);
-        assert!(is_mapped(inside));
+        assert!(watch.is_mapped());
         assert_eq!(copy.data().len(), size);
         first.user_mut()[95] = 1;
         first.append(second).unwrap();
         drop(first);
-        assert!(is_mapped(inside), "the copy's data");
+        assert!(watch.is_mapped(), "the copy's data");
         thread::spawn(move || drop(copy)).join().unwrap();
-        assert!(!is_mapped(inside));
+        assert!(!watch.is_mapped());
     }
 }
 
@@ -200,7 +208,6 @@ fn mbufs_without_a_pool_can_be_copied_and_made_unique_for_ever() {
     const TIMES: usize = 5000;
     let pool = pool(SMALL_SLAB * 2);
     let mut chain = numbered_chain(&pool, 3);
-    let inside = address(&chain);
     drop(pool);
     for time in 0..TIMES {
         let copy = chain.copy_ref();
@@ -212,18 +219,6 @@ fn mbufs_without_a_pool_can_be_copied_and_made_unique_for_ever() {
         }
     }
     assert_numbers(&chain, 0..3);
-    assert!(is_mapped(inside));
-    drop(chain);
-    assert!(!is_mapped(inside));
-}
-
-/// Waits until nothing is mapped at `inside`; says whether that came within a second.
-fn is_unmapped_soon(inside: usize) -> bool {
-    let end = Instant::now() + Duration::from_secs(1);
-    while is_mapped(inside) && Instant::now() < end {
-        thread::yield_now();
-    }
-    !is_mapped(inside)
 }
 
 #[test]
@@ -233,16 +228,15 @@ fn pools_dropped_while_other_threads_free_into_them_are_unmapped() {
     const THREADS: usize = 3;
     let mut random = Random::new(6);
     for round in 0..ROUNDS {
-        let pool = pool_with_magazines(2 << 20, 1 + round as u32 % 9);
+        let watch = Watch::start();
+        let pool = pool_with_magazines(Watch::CAPACITY, 8 + round as u32 % 9);
         let start = Arc::new(Barrier::new(THREADS + 1));
-        let mut inside = 0;
         let threads: Vec<_> = (0..THREADS)
             .map(|_| {
                 let n = random.below(60);
                 let mut mbufs: Vec<_> = (0..n).map(|i| pool.alloc(i * 40).unwrap()).collect();
                 mbufs.push(numbered_chain(&pool, 3));
                 let copies: Vec<_> = mbufs.iter().map(|m| m.copy_ref().unwrap()).collect();
-                inside = address(&mbufs[0]);
                 mbufs.extend(copies);
                 random.shuffle(&mut mbufs);
                 let start = start.clone();
@@ -260,7 +254,7 @@ fn pools_dropped_while_other_threads_free_into_them_are_unmapped() {
         start.wait();
         drop(pool);
         threads.into_iter().for_each(|t| t.join().unwrap());
-        assert!(!is_mapped(inside), "in round {round}");
+        assert!(!watch.is_mapped(), "in round {round}");
     }
 }
 
@@ -268,7 +262,8 @@ fn pools_dropped_while_other_threads_free_into_them_are_unmapped() {
 fn a_pool_ends_although_threads_that_used_it_live_on() {
     let _alone = alone();
     for _ in 0..50 {
-        let pool = pool(1 << 20);
+        let watch = Watch::start();
+        let pool = pool(Watch::CAPACITY);
         let (give, take) = channel::<(Mbuf, Mbuf)>();
         let (send, freed) = channel();
         let user = pool.clone();
@@ -282,12 +277,11 @@ fn a_pool_ends_although_threads_that_used_it_live_on() {
             }
         });
         let pair = (pool.alloc(64).unwrap(), pool.alloc(0).unwrap());
-        let inside = address(&pair.0);
         drop(pool);
+        assert!(watch.is_mapped());
         give.send(pair).unwrap();
         freed.recv().unwrap();
-        // The thread's own handle may have been the last; then its end is what is waited for.
-        assert!(is_unmapped_soon(inside));
+        assert!(!watch.is_mapped());
         drop(give);
         idle.join().unwrap();
     }
@@ -297,7 +291,9 @@ fn a_pool_ends_although_threads_that_used_it_live_on() {
 fn three_hundred_pools_live_side_by_side_on_one_thread() {
     let _alone = alone();
     let mut random = Random::new(7);
-    let pools: Vec<_> = (0..300).map(|_| pool(1 << 20)).collect();
+    let watch = Watch::start();
+    // Large ones in all, so that it shows when they are gone.
+    let pools: Vec<_> = (0..300).map(|_| pool(Watch::CAPACITY / 64)).collect();
     let mut mbufs = Vec::new();
     for round in 0..10 {
         for (number, pool) in pools.iter().enumerate() {
@@ -310,14 +306,40 @@ fn three_hundred_pools_live_side_by_side_on_one_thread() {
             assert_eq!(mbuf.data(), [mbuf.timestamp() as u8; 10]);
         }
     }
-    let inside: Vec<_> = mbufs.iter().map(address).collect();
     let mut in_use = 0;
     for pool in pools {
         in_use += pool.close();
     }
     assert_eq!(in_use, mbufs.len() as u64);
+    assert!(watch.is_mapped());
     drop(mbufs);
-    assert!(inside.into_iter().all(|at| !is_mapped(at)));
+    assert!(!watch.is_mapped());
+}
+
+#[test]
+fn pools_come_and_go_without_growth() {
+    let _alone = alone();
+    let mut early = None;
+    for number in 0..1500 {
+        // Pools that take one another's place, of which this thread has known all.
+        let pool = pool(1 << 20);
+        let mut mbuf = pool.alloc(100).unwrap();
+        mbuf.user_mut()[0] = 1;
+        mbuf.append(pool.alloc(number * 10).unwrap()).unwrap();
+        if number % 2 == 0 {
+            drop(pool);
+            drop(mbuf);
+        } else {
+            drop(mbuf);
+            assert_eq!(pool.close(), 0);
+        }
+        if number == 100 {
+            early = Some((Watch::start(), resident()));
+        }
+    }
+    let (size, resident_early) = early.unwrap();
+    assert!(!size.is_mapped());
+    assert!(resident() <= resident_early + (1 << 20));
 }
 
 #[test]
@@ -389,8 +411,8 @@ fn more_threads_than_caches_work_all_the_same() {
 #[test]
 fn handles_are_cloned_and_dropped_by_many_threads() {
     let _alone = alone();
-    let pool = pool(4 << 20);
-    let inside = address(&pool.alloc(1).unwrap());
+    let watch = Watch::start();
+    let pool = pool(Watch::CAPACITY);
     let threads: Vec<_> = (0..8)
         .map(|_| {
             let pool = pool.clone();
@@ -405,7 +427,7 @@ fn handles_are_cloned_and_dropped_by_many_threads() {
         .collect();
     drop(pool);
     threads.into_iter().for_each(|t| t.join().unwrap());
-    assert!(!is_mapped(inside));
+    assert!(!watch.is_mapped());
 }
 
 #[test]

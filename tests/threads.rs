@@ -35,7 +35,7 @@ impl Worker {
         Self {
             pool: pool.clone(),
             // Every other thread works through a handle of its own.
-            local: (number % 2 == 0).then(|| pool.local()),
+            local: number.is_multiple_of(2).then(|| pool.local()),
             random: Random::new(number as u64 + 1),
             marks: Marks::of_thread(number),
             held: Vec::new(),

@@ -356,3 +356,6 @@ impl Magazine {
         to.depot.put_empty(to.arena, self);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -446,3 +446,6 @@ fn first_generation(opened: u32) -> u32 {
 }
 
 const _: () = assert!(HEADER.is_multiple_of(crate::arena::GRANULE));
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,9 +1,9 @@
 //! What the system says of this process's memory, and child processes by `fork`.
 
-use std::ffi::{c_int, c_long, c_uchar, c_void};
+use std::ffi::{c_int, c_long, c_uchar, c_ulong, c_void};
 use std::time::{Duration, Instant};
 
-// SAFETY: the C library's own declarations of these functions.
+// The C library's own declarations of these functions.
 unsafe extern "C" {
     fn fork() -> c_int;
     fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
@@ -11,6 +11,13 @@ unsafe extern "C" {
     fn _exit(status: c_int) -> !;
     fn mincore(address: *mut c_void, length: usize, states: *mut c_uchar) -> c_int;
     fn getrusage(who: c_int, usage: *mut Usage) -> c_int;
+    fn pthread_create(
+        thread: *mut c_ulong,
+        attributes: *const c_void,
+        start: extern "C" fn(*mut c_void) -> *mut c_void,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn pthread_join(thread: c_ulong, result: *mut *mut c_void) -> c_int;
     fn setrlimit(resource: c_int, limits: *const [u64; 2]) -> c_int;
     fn sched_setaffinity(pid: c_int, bytes: usize, set: *const u64) -> c_int;
 }
@@ -51,11 +58,40 @@ pub(crate) fn use_one_processor() {
     assert_eq!(done, 0);
 }
 
+/// A field of `/proc/self/statm`, in bytes.
+fn statm(field: usize) -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').nth(field).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// Runs `work` on a thread that Rust did not start, and waits for its end.
+#[cfg(target_os = "linux")]
+pub(crate) fn on_foreign_thread(mut work: impl FnMut() + Send) {
+    extern "C" fn start<F: FnMut()>(work: *mut c_void) -> *mut c_void {
+        // SAFETY: the closure of the call below, which waits for this thread's end.
+        unsafe { (*work.cast::<F>())() };
+        std::ptr::null_mut()
+    }
+    fn start_of<F: FnMut()>(_: &F) -> extern "C" fn(*mut c_void) -> *mut c_void {
+        start::<F>
+    }
+    let mut thread = 0;
+    let (entry, argument) = (start_of(&work), (&raw mut work).cast());
+    // SAFETY: the thread's argument is what its entry expects and lives until the join.
+    unsafe {
+        let (attributes, result) = (std::ptr::null(), std::ptr::null_mut());
+        assert_eq!(
+            pthread_create(&raw mut thread, attributes, entry, argument),
+            0
+        );
+        assert_eq!(pthread_join(thread, result), 0);
+    }
+}
+
 /// Bytes of memory that this process has resident.
 pub(crate) fn resident() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * 4096
+    statm(1)
 }
 
 /// How many pages of `bytes` from `address` on are resident; `None` when some of it is not mapped.
@@ -68,15 +104,31 @@ pub(crate) fn resident_pages(address: usize, bytes: usize) -> Option<usize> {
     (done == 0).then(|| states.iter().filter(|&state| state & 1 != 0).count())
 }
 
-/// Whether `address` is mapped.
-pub(crate) fn is_mapped(address: usize) -> bool {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    maps.lines().any(|line| {
-        let (range, _) = line.split_once(' ').unwrap();
-        let (start, end) = range.split_once('-').unwrap();
-        let number = |hex| usize::from_str_radix(hex, 16).unwrap();
-        (number(start)..number(end)).contains(&address)
-    })
+/// Tells whether a pool has been unmapped, by the size of the process: the pool is so large that nothing else matters
+/// beside it. (A single address will not do: it may be mapped again for some thread's stack.)
+pub(crate) struct Watch {
+    before: u64,
+}
+
+impl Watch {
+    /// The capacity of a pool that is watched.
+    pub(crate) const CAPACITY: u64 = 1 << 30;
+
+    fn process_size() -> u64 {
+        statm(0)
+    }
+
+    /// To be called before the pool is built.
+    pub(crate) fn start() -> Self {
+        Self {
+            before: Self::process_size(),
+        }
+    }
+
+    /// Whether the pool's address space is still taken.
+    pub(crate) fn is_mapped(&self) -> bool {
+        Self::process_size() > self.before + Self::CAPACITY / 2
+    }
 }
 
 /// A forked child that has not been waited for.

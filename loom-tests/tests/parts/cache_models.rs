@@ -2,7 +2,7 @@
 
 use crate::arena::Offset;
 use crate::cache::Cache;
-use crate::fixture::{HEADER, Parts};
+use crate::test_parts::{HEADER, Parts};
 use loom::thread;
 use loom_tests::{ALL, USUAL, explore};
 

@@ -2,7 +2,7 @@
 
 use crate::cache::MAGAZINE_MAX;
 use crate::depot::Magazine;
-use crate::fixture::{HEADER, Parts};
+use crate::test_parts::{HEADER, Parts};
 use loom::thread;
 use loom_tests::{ALL, explore};
 

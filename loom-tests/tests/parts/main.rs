@@ -11,7 +11,7 @@ mod bits;
 mod cache;
 #[path = "../../../src/class.rs"]
 mod class;
-#[path = "../../../src/depot.rs"]
+#[path = "../../../src/depot/mod.rs"]
 mod depot;
 #[path = "../../../src/error.rs"]
 mod error;
@@ -27,6 +27,8 @@ mod registry;
 mod slab;
 #[path = "../../../src/sync.rs"]
 mod sync;
+#[path = "../../../src/test_parts.rs"]
+mod test_parts;
 
 pub use error::{AllocError, BuildError, LenError};
 pub use mbuf::{Mbuf, free_bulk};
@@ -34,6 +36,5 @@ pub use pool::{Pool, PoolBuilder};
 
 mod cache_models;
 mod depot_models;
-mod fixture;
 mod registry_models;
 mod slab_models;

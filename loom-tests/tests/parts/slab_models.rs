@@ -1,7 +1,7 @@
 //! Slabs: no block is had twice or lost, whatever carving, homecoming, listing and giving back do at once.
 
-use crate::fixture::{HEADER, Parts, data_class};
 use crate::slab::transit::Transit;
+use crate::test_parts::{HEADER, Parts, data_class};
 use loom::thread;
 use loom_tests::{ALL, explore};
 

@@ -23,7 +23,7 @@ pub(crate) struct Mutant {
 /// Steps that protocols rest on beside orderings: file, text, what replaces it, what that leaves out.
 pub(crate) const LOGIC: &[(&str, &str, &str, &str)] = &[
     (
-        "src/depot.rs",
+        "src/depot/mod.rs",
         "(self.0 >> 32).wrapping_add(1)",
         "(self.0 >> 32).wrapping_add(0)",
         "the head's tag does not grow",

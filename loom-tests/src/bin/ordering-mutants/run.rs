@@ -134,7 +134,16 @@ impl Tree {
         let log = self.target.with_extension("log");
         let output = File::create(&log)?;
         let mut child = Command::new("cargo")
-            .args(["loom", "--quiet", "--test", models])
+            .args([
+                "test",
+                "--quiet",
+                "--package",
+                "loom-tests",
+                "--profile",
+                "loom",
+            ])
+            .args(["--config", "build.rustflags=['--cfg=loom']"])
+            .args(["--test", models])
             .arg("--target-dir")
             .arg(&self.target)
             .current_dir(&self.root)
@@ -191,7 +200,7 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let name = entry.file_name();
-        // The copy lies inside the repository, so cargo reads its configuration anyway.
+        // The copy lies inside the repository, whose cargo configuration it would double.
         if name == "target" || name == ".git" || name == ".cargo" {
             continue;
         }

@@ -1,12 +1,12 @@
-//! The parts of a pool, put together by hand.
+//! The parts of a pool, put together by hand: for the unit tests, and for the models that mount this file.
 
-use crate::arena::{Arena, Mapping, Offset, Plan};
+use crate::arena::{Arena, HUGE, Mapping, Offset, Plan};
 use crate::cache::{Backing, CacheTable};
-use crate::class::{Class, Classes, LOOM_SLAB};
+use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::header::Header;
 use crate::slab::SlabTable;
-use loom::sync::Arc;
+use crate::sync::Arc;
 
 /// Bare headers.
 pub(crate) const HEADER: Class = Class::HEADER;
@@ -27,13 +27,13 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Parts with `slabs` slabs, two caches and six magazines.
+    /// Parts with `slabs` slabs of the smallest size, two caches and six magazines of two blocks.
     pub(crate) fn new(slabs: u32) -> Arc<Self> {
-        let classes = Classes::of_pool(u64::from(slabs) * LOOM_SLAB, 2);
+        let classes = Classes::of_pool(1, 2);
         let mut plan = Plan::after(64);
         let caches = CacheTable::plan(&mut plan, 2);
         let depot = Depot::plan(&mut plan, 6, 2);
-        let slabs = SlabTable::plan(&mut plan, &classes, slabs, 64);
+        let slabs = SlabTable::plan(&mut plan, &classes, slabs, HUGE);
         let mapping = Mapping::reserve(plan.len()).unwrap();
         // SAFETY: mapped until the parts are dropped.
         let arena = unsafe { Arena::from_base(mapping.base()) };

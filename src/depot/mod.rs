@@ -149,6 +149,12 @@ impl Magazine {
         self.at
     }
 
+    /// The magazine's place.
+    #[cfg(test)]
+    pub(crate) fn place(&self) -> Offset {
+        self.at
+    }
+
     fn items<'a>(&self, arena: Arena, count: usize) -> &'a [Field<u32>] {
         let first = self.at.plus(0).bytes() + size_of::<MagazineHead>();
         debug_assert!(first.is_multiple_of(align_of::<Field<u32>>()));
@@ -313,3 +319,6 @@ impl Depot {
         self.classes[class.index()].blocks.get()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

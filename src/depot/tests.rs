@@ -1,0 +1,62 @@
+use crate::cache::MAGAZINE_MAX;
+use crate::test_parts::{HEADER, Parts, data_class};
+
+fn put(parts: &Parts, blocks: &[u32]) {
+    let magazine = parts.depot.take_empty(parts.arena).unwrap();
+    magazine.load(parts.arena, blocks.iter().copied());
+    parts.depot.put_full(parts.arena, HEADER, magazine);
+}
+
+fn take(parts: &Parts) -> Option<Vec<u32>> {
+    let magazine = parts.depot.take_full(parts.arena, HEADER)?;
+    let mut room = [0; MAGAZINE_MAX];
+    let blocks = magazine.unload(parts.arena, &mut room).to_vec();
+    parts.depot.put_empty(parts.arena, magazine);
+    Some(blocks)
+}
+
+#[test]
+fn the_last_magazine_put_is_the_first_taken() {
+    let parts = Parts::new(1);
+    put(&parts, &[1, 2]);
+    put(&parts, &[3]);
+    assert_eq!(parts.depot.blocks(HEADER), 3);
+    assert_eq!(take(&parts), Some(vec![3]));
+    assert_eq!(take(&parts), Some(vec![1, 2]));
+    assert_eq!(take(&parts), None);
+    assert_eq!(parts.depot.blocks(HEADER), 0);
+}
+
+#[test]
+fn classes_have_stacks_of_their_own() {
+    let parts = Parts::new(1);
+    put(&parts, &[1, 2]);
+    assert!(parts.depot.is_empty(data_class()));
+    assert!(!parts.depot.is_empty(HEADER));
+    assert!(parts.depot.take_full(parts.arena, data_class()).is_none());
+}
+
+#[test]
+fn magazines_end_and_come_back() {
+    let parts = Parts::new(1);
+    let all: Vec<_> = std::iter::from_fn(|| parts.depot.take_empty(parts.arena)).collect();
+    assert_eq!(all.len(), 6);
+    let mut places: Vec<u32> = all.iter().map(|magazine| magazine.place().raw()).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), 6, "each is another");
+    for magazine in all {
+        parts.depot.put_empty(parts.arena, magazine);
+    }
+    assert!(parts.depot.take_empty(parts.arena).is_some());
+}
+
+#[test]
+fn a_magazine_unloaded_is_empty() {
+    let parts = Parts::new(1);
+    let magazine = parts.depot.take_empty(parts.arena).unwrap();
+    magazine.load(parts.arena, [7, 8].into_iter());
+    let mut room = [0; MAGAZINE_MAX];
+    assert_eq!(magazine.unload(parts.arena, &mut room), [7, 8]);
+    assert_eq!(magazine.unload(parts.arena, &mut room), []);
+}
