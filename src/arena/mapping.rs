@@ -28,6 +28,11 @@ pub(crate) struct Mapping {
     bytes: u64,
 }
 
+// SAFETY: an address and a length, owned.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; a shared mapping can only be asked where it is.
+unsafe impl Sync for Mapping {}
+
 impl Mapping {
     /// # Safety
     /// `base` and `bytes` are those of a mapping that [`into_parts`](Self::into_parts) gave away, once.

@@ -43,7 +43,7 @@ fn blocks_of_several_slabs_find_their_ways_home() {
     let class = Class::of(3000);
     let mut out = parts.open(class, u32::MAX);
     out.extend(parts.open(class, u32::MAX));
-    out.extend(parts.open(class, 1));
+    out.extend(parts.take_or_open(class, 1));
     out.reverse();
     let half = out.split_off(out.len() / 2);
     parts.give(class, &half);
