@@ -67,12 +67,12 @@ pub(crate) fn add(set: &[Bits], number: u32) {
     set[(number / WORD) as usize].add_mask(bit(number));
 }
 
-/// Removes `number`. Acquire and release: what the remover reads next is no older than the adder it overrules, and what
-/// it did before is seen by the next adder's reader.
+/// Removes `number`. Acquire: pairs with the release of an adder that this overrules; what the remover reads next is no older
+/// than what that adder had done.
 pub(crate) fn remove(set: &[Bits], number: u32) {
     set[(number / WORD) as usize]
         .0
-        .fetch_and(!bit(number), Ordering::AcqRel);
+        .fetch_and(!bit(number), Ordering::Acquire);
 }
 
 /// Whether a number below `limit` is not a member, as far as a glance tells.

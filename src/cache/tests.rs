@@ -48,7 +48,11 @@ fn blocks_freed_are_loaded_then_spare_then_in_the_depot() {
     let parts = Parts::new(1);
     let cache = own(&parts);
     let out: Vec<_> = (0..6).map(|_| pop(&parts, cache).unwrap()).collect();
-    assert_eq!(cached(&parts), 1, "of four refills, the last of which brought one too many");
+    assert_eq!(
+        cached(&parts),
+        1,
+        "of four refills, the last of which brought one too many"
+    );
     for (block, in_depot) in out.into_iter().zip([0, 0, 0, 2, 2, 4]) {
         push(&parts, cache, block);
         assert_eq!(parts.depot.blocks(HEADER), in_depot);

@@ -23,7 +23,7 @@ use crate::arena::{Arena, InArena, Offset, Plan};
 use crate::bits::{self, Bits, WORD};
 use crate::class::{CLASSES, Class, Classes};
 use crate::header::{HEADER, Header};
-use crate::sync::{AtomicU32, Backoff, Field, Ordering, Published32, Tally};
+use crate::sync::{AtomicU32, Backoff, Field, Ordering, Published32, Tally, Witness};
 use state::{SlabState, Taken};
 use std::ops::Range;
 use transit::Transit;
@@ -39,6 +39,8 @@ struct Slab {
     touched: Published32,
     /// Of a span's first slab: how many slabs the span has. Its owner's (S1).
     span: Field<u32>,
+    /// Stands for the slab's memory: read by who has blocks of it, written by its owner (S1).
+    memory: Witness,
 }
 
 // SAFETY: integers; zero is a slab never used.
@@ -49,6 +51,7 @@ unsafe impl InArena for Slab {
             opened: Field::new(0),
             touched: Published32::new(0),
             span: Field::new(0),
+            memory: Witness::new(),
         }
     }
 }
@@ -231,6 +234,7 @@ impl SlabTable {
         // SAFETY: S1: the claim made the slab ours.
         unsafe { slab.opened.set(slab.opened.get().wrapping_add(1)) };
         slab.touched.set(1);
+        slab.memory.write();
         self.high_water.fetch_max(index + 1, Ordering::Relaxed);
         let counts = &self.classes[class.index()];
         counts.slabs.add(1);
@@ -288,6 +292,7 @@ impl SlabTable {
         carved.add(numbers.len() as u64);
         // SAFETY: S1: the slab is the class's, so its opener wrote the count before and nobody writes it now.
         let opened = unsafe { self.slab(arena, index).opened.get() };
+        self.slab(arena, index).memory.read();
         for number in numbers {
             let block = self.block(classes, class, index, number);
             // SAFETY: the block is the caller's alone.
@@ -359,7 +364,9 @@ impl SlabTable {
                 count += 1;
             }
             words[word as usize].add_mask(mask);
-            self.slab(arena, index).state.give(count);
+            let slab = self.slab(arena, index);
+            slab.memory.read();
+            slab.state.give(count);
             // Even if the slab had room before: who made that room may not have listed it yet.
             bits::add(self.room(arena, class), index);
         }
@@ -380,6 +387,7 @@ impl SlabTable {
         let Some((class, carved)) = slab.state.leave() else {
             return false;
         };
+        slab.memory.write();
         let counts = &self.classes[class.index()];
         counts.carved.subtract(carved.into());
         counts.home.subtract(carved.into());
@@ -415,6 +423,7 @@ impl SlabTable {
             return 0;
         }
         let touched = &self.slab(arena, index).touched;
+        self.slab(arena, index).memory.write();
         let bytes = classes.slab_bytes();
         let start = self.start(classes, index);
         // SAFETY: S1: the claim made the slab ours, and free slabs have no content.

@@ -21,7 +21,9 @@ impl SlabTable {
         let first = found?;
         let slab = self.slab(arena, first);
         for index in first..first + length {
-            self.slab(arena, index).touched.set(1);
+            let slab = self.slab(arena, index);
+            slab.touched.set(1);
+            slab.memory.write();
         }
         // SAFETY: S1: the claim made the slabs ours.
         let opened = unsafe {
@@ -47,6 +49,9 @@ impl SlabTable {
         let (first, _) = self.place_of(classes, Class::HEADER, block);
         // SAFETY: S1: the span's slabs are the caller's.
         let length = unsafe { self.slab(arena, first).span.get() };
+        for index in first..first + length {
+            self.slab(arena, index).memory.write();
+        }
         let counts = &self.classes[Class::SPAN.index()];
         counts.slabs.subtract(length.into());
         counts.carved.subtract(1);

@@ -201,6 +201,46 @@ fn a_slab_is_discarded_or_opened() {
     });
 }
 
+/// As above, while the slab's last blocks are still on their way home: what the system gets nobody has touched since.
+#[test]
+fn a_slab_is_discarded_after_it_left() {
+    explore("a_slab_is_discarded_after_it_left", ALL, || {
+        let parts = Parts::new(1);
+        let out = parts.open(HEADER, 1);
+        parts.give(HEADER, &out);
+        let other = parts.clone();
+        let thread = thread::spawn(move || {
+            other.slabs.discard_free(other.arena, &other.classes);
+        });
+        parts.slabs.reclaim(parts.arena);
+        thread.join().unwrap();
+        assert_eq!(parts.open(data_class(), 1).len(), 1);
+    });
+}
+
+/// A span is taken from a slab that a class is just giving up.
+#[test]
+fn a_span_follows_a_class() {
+    explore("a_span_follows_a_class", ALL, || {
+        let parts = Parts::new(1);
+        let out = parts.open(HEADER, 1);
+        parts.give(HEADER, &out);
+        let other = parts.clone();
+        let thread = thread::spawn(move || {
+            let bytes = other.classes.slab_bytes() / 2;
+            other.slabs.take_span(other.arena, &other.classes, bytes)
+        });
+        let reclaimed = parts.slabs.reclaim(parts.arena);
+        let span = thread.join().unwrap();
+        assert_eq!(reclaimed, 1);
+        if let Some(block) = span {
+            // SAFETY: the span is ours.
+            unsafe { parts.slabs.give_span(parts.arena, &parts.classes, block) };
+        }
+        assert_eq!(parts.open(data_class(), 1).len(), 1);
+    });
+}
+
 #[test]
 fn a_span_and_a_class_share_the_slabs() {
     explore("a_span_and_a_class_share_the_slabs", ALL, || {
