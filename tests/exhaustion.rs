@@ -154,6 +154,22 @@ fn spares_of_many_idle_threads_are_all_found() {
 }
 
 #[test]
+fn spares_of_idle_threads_do_not_keep_a_slab_from_other_classes() {
+    const MAGAZINE: usize = 8;
+    let pool = pool_with_magazines(SMALL_SLAB * 2, MAGAZINE as u32);
+    let mut blocks = fill(&pool, 700);
+    blocks.sort_by_key(|mbuf| mbuf.user().as_ptr().addr());
+    let high = blocks.split_off(blocks.len() - MAGAZINE);
+    drop(blocks.split_off(MAGAZINE));
+    // The thread is left with blocks of the one slab as its spares, and of the other loaded.
+    let idle = Idle::after(move || drop((blocks, high)));
+    assert_eq!(assert_all_home(&pool).in_use, 0);
+    assert_eq!(fill(&pool, 5000).len(), fresh_count(SMALL_SLAB, 5000));
+    drop(idle);
+    assert_eq!(fill(&pool, 5000).len(), fresh_count(SMALL_SLAB * 2, 5000));
+}
+
+#[test]
 fn bulk_gets_what_cache_depot_and_other_threads_hold_together() {
     const MAGAZINE: usize = 4;
     let capacity = SMALL_SLAB * 4;
