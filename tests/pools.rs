@@ -8,6 +8,7 @@ use common::system::{Watch, resident};
 use common::{Random, SMALL_SLAB, alone, assert_all_home, assert_numbers, holding, numbered_chain};
 use common::{pool, pool_with_magazines};
 use mbuf::Mbuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -111,6 +112,35 @@ fn pools_dropped_while_other_threads_free_into_them_are_unmapped() {
         start.wait();
         drop(pool);
         threads.into_iter().for_each(|t| t.join().unwrap());
+        assert!(!watch.is_mapped(), "in round {round}");
+    }
+}
+
+#[test]
+fn a_free_at_the_very_moment_the_last_handle_goes_is_not_missed_for_good() {
+    let _alone = alone();
+    for round in 0..2000 {
+        let watch = Watch::start();
+        let pool = pool(Watch::CAPACITY);
+        let user = pool.clone();
+        let go = Arc::new(AtomicBool::new(false));
+        let (ready, is_ready) = channel();
+        let gone = go.clone();
+        let other = thread::spawn(move || {
+            let mbufs = [user.alloc(64).unwrap(), user.alloc(64).unwrap()];
+            drop(user);
+            ready.send(()).unwrap();
+            while !gone.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            drop(mbufs);
+        });
+        is_ready.recv().unwrap();
+        go.store(true, Ordering::Relaxed);
+        // Later in each round, so that it sometimes meets the free.
+        (0..round % 100).for_each(|_| std::hint::spin_loop());
+        drop(pool);
+        other.join().unwrap();
         assert!(!watch.is_mapped(), "in round {round}");
     }
 }

@@ -260,6 +260,41 @@ fn threads_that_share_one_processor_lose_nothing() {
     assert_all_home(&pool);
 }
 
+#[test]
+fn blocks_that_go_through_the_depot_one_by_one_are_never_shared() {
+    const THREADS: usize = 6;
+    const CAPACITY: u64 = 1 << 20;
+    let pool = common::pool_with_magazines(CAPACITY, 1);
+    let start = Arc::new(Barrier::new(THREADS));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|number| {
+            let (pool, start) = (pool.clone(), start.clone());
+            thread::spawn(move || {
+                let mut marks = Marks::of_thread(number);
+                start.wait();
+                for _ in 0..6000 {
+                    // More than both magazines hold, so that each round takes from the depot and leaves there.
+                    let held: Vec<_> = (0..5)
+                        .map(|_| {
+                            let mut mbuf = pool.alloc(32).unwrap();
+                            let (header, data) = (marks.next(), marks.next());
+                            let expected = mark_fresh(&mut mbuf, header, data);
+                            (mbuf, expected)
+                        })
+                        .collect();
+                    for (mbuf, expected) in held {
+                        check(&mbuf, &[expected]);
+                    }
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    let stats = assert_all_home(&pool);
+    assert!(stats.carved <= (THREADS * 8) as u64, "{stats}");
+    assert_eq!(fill(&pool, 1000).len(), fresh_count(CAPACITY, 1000));
+}
+
 /// As the tests above for as long as `MBUF_SOAK_SECONDS` says, one minute by default.
 #[test]
 #[ignore = "takes a minute"]
