@@ -174,7 +174,7 @@ pub(crate) struct Registry {
 
 process_static! {
     /// The process's registry.
-    pub(crate) fn registry() -> Registry = Registry { first: Chunk::new() };
+    leaked pub(crate) fn registry() -> Registry = Registry { first: Chunk::new() };
 }
 
 impl Registry {

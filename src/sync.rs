@@ -187,21 +187,32 @@ macro_rules! thread_static {
     };
 }
 
-/// A function that returns a `static`, which loom makes afresh for each execution and leaks, for threads may outlive it.
+/// A function that returns a `static`. Loom makes it afresh for each execution; it drops it when the first thread ends, or,
+/// where that is too early for other threads, leaks it.
 macro_rules! process_static {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident() -> $type:ty = $value:expr;) => {
         $(#[$attribute])*
-        #[cfg(not(loom))]
         $visibility fn $name() -> &'static $type {
+            #[cfg(not(loom))]
             static VALUE: $type = $value;
+            #[cfg(loom)]
+            loom::lazy_static! {
+                static ref VALUE: $type = $value;
+            }
+            #[allow(clippy::explicit_auto_deref)]
             &VALUE
         }
-        #[cfg(loom)]
+    };
+    ($(#[$attribute:meta])* leaked $visibility:vis fn $name:ident() -> $type:ty = $value:expr;) => {
+        $(#[$attribute])*
         $visibility fn $name() -> &'static $type {
+            #[cfg(not(loom))]
+            static VALUE: $type = $value;
+            #[cfg(loom)]
             loom::lazy_static! {
                 static ref VALUE: &'static $type = Box::leak(Box::new($value));
             }
-            *VALUE
+            &VALUE
         }
     };
 }

@@ -53,18 +53,10 @@ pub fn explore(name: &str, bound: Bound, model: impl Fn() + Sync + Send + 'stati
     let start = Instant::now();
     builder.check(move || {
         counter.fetch_add(1, Ordering::Relaxed);
-        assert_eq!(
-            mbuf::live_arenas(),
-            0,
-            "the last execution left a pool mapped"
-        );
+        assert_no_pool_left();
         model();
     });
-    assert_eq!(
-        mbuf::live_arenas(),
-        0,
-        "the last execution left a pool mapped"
-    );
+    assert_no_pool_left();
     let took = start.elapsed();
     let cut = if took >= bound.longest {
         ", cut off by its time"
@@ -79,6 +71,11 @@ pub fn explore(name: &str, bound: Bound, model: impl Fn() + Sync + Send + 'stati
         took.as_secs_f64(),
         bound.preemptions
     );
+}
+
+fn assert_no_pool_left() {
+    let left = mbuf::live_arenas();
+    assert_eq!(left, 0, "the last execution left pools mapped");
 }
 
 /// Fails unless every block is home: none in use, none lost.

@@ -64,6 +64,20 @@ fn a_pool_ends_once_with_its_last_mbuf() {
     });
 }
 
+/// Not at some later occasion, when it is one thread's doing or another's that has heard of the close.
+#[test]
+fn a_pool_ends_at_once() {
+    explore("a_pool_ends_at_once", USUAL, || {
+        let pool = pool(2);
+        let (first, second) = (pool.alloc(0).unwrap(), pool.alloc(64).unwrap());
+        drop(pool);
+        let thread = thread::spawn(move || drop(first));
+        drop(second);
+        thread.join().unwrap();
+        assert_eq!(mbuf::live_arenas(), 0);
+    });
+}
+
 /// The thread that frees has a cache of the pool, so its free may be under way on the fast path when the pool closes.
 #[test]
 fn a_pool_ends_while_a_thread_with_a_cache_frees() {
@@ -199,5 +213,22 @@ fn a_block_is_reused_where_it_was_freed() {
         drop(fresh);
         thread.join().unwrap();
         assert_all_home(&pool);
+    });
+}
+
+/// The first calls race: one pool is made and shared, the other goes.
+#[test]
+fn the_global_pool_is_made_once() {
+    explore("the_global_pool_is_made_once", THREE_THREADS, || {
+        let thread = thread::spawn(|| {
+            let pool = Pool::global().unwrap();
+            (std::ptr::from_ref(pool).addr(), pool.alloc(0).unwrap())
+        });
+        let pool = Pool::global().unwrap();
+        let mine = pool.alloc(0).unwrap();
+        let (theirs, mbuf) = thread.join().unwrap();
+        assert_eq!(std::ptr::from_ref(pool).addr(), theirs);
+        drop((mine, mbuf));
+        assert_all_home(pool);
     });
 }

@@ -141,9 +141,8 @@ impl Mbuf {
     /// One atomic load, of the header of the data's owner.
     #[inline]
     pub fn is_shared(&self) -> bool {
-        // Acquire: pairs with the release by which another reference was given up: once it reads 1, what was read through
-        // that reference was read before anything is written here (M3).
-        self.owner().refcount.load(Ordering::Acquire) != 1
+        // Relaxed: for information. Who goes on to write asks `data_mut`, which acquires.
+        self.owner().refcount.load(Ordering::Relaxed) != 1
     }
 
     /// The user area: 96 bytes for the user's own, zero on a fresh mbuf, copied by [`copy_ref`](Self::copy_ref).

@@ -39,7 +39,11 @@ const BYTES_PER_CACHE: u64 = 256 << 10;
 
 impl PoolBuilder {
     /// 8 GiB: room for one mbuf of 4 GiB and much else.
+    #[cfg(not(loom))]
     const DEFAULT_CAPACITY: u64 = 8 << 30;
+    /// Under the model checker four slabs.
+    #[cfg(loom)]
+    const DEFAULT_CAPACITY: u64 = 4 * crate::class::LOOM_SLAB;
     const DEFAULT_MAGAZINE: u32 = if MAGAZINE_MAX < 64 {
         MAGAZINE_MAX as u32
     } else {

@@ -61,8 +61,22 @@ impl Drop for Handle {
     }
 }
 
+/// The pool of the process, once it is made.
+struct Global(AtomicPtr<Pool>);
+
 process_static! {
-    fn global() -> AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
+    fn global() -> Global = Global(AtomicPtr::new(ptr::null_mut()));
+}
+
+/// A static is dropped by the model checker alone, which looks for leaks.
+impl Drop for Global {
+    fn drop(&mut self) {
+        let pool = self.0.load(Ordering::Relaxed);
+        if !pool.is_null() {
+            // SAFETY: what is stored is a leaked box, and the process's statics are gone.
+            drop(unsafe { Box::from_raw(pool) });
+        }
+    }
 }
 
 impl Pool {
@@ -88,11 +102,11 @@ impl Pool {
     pub fn global() -> Result<&'static Self, BuildError> {
         // Acquire: pairs with the release below: the handle is seen whole.
         // SAFETY: what is stored is a leaked box.
-        if let Some(pool) = unsafe { global().load(Ordering::Acquire).as_ref() } {
+        if let Some(pool) = unsafe { global().0.load(Ordering::Acquire).as_ref() } {
             return Ok(pool);
         }
         let made = Box::into_raw(Box::new(Self::builder().build()?));
-        let stored = global().compare_exchange(
+        let stored = global().0.compare_exchange(
             ptr::null_mut(),
             made,
             // Release: pairs with the acquire above. Acquire on failure: as above.

@@ -95,3 +95,34 @@ fn an_old_identity_does_not_pin_a_new_pool() {
         thread.join().unwrap();
     });
 }
+
+/// The registry is full, and two pools are noted at once: room is made once or twice, and each pool has a slot of its own.
+#[test]
+fn the_registry_grows() {
+    explore("the_registry_grows", ALL, || {
+        let register = || {
+            let pin = registry()
+                .register(Mapping::reserve(4096).unwrap())
+                .unwrap();
+            pin.open();
+            pin
+        };
+        let end = |pin: crate::registry::Pin| {
+            pin.close();
+            pin.end();
+        };
+        let full = [register(), register()];
+        let thread = thread::spawn(move || {
+            let pin = register();
+            assert!(registry().pin(pin.id()).is_some());
+            let id = pin.id();
+            end(pin);
+            id
+        });
+        let mine = register();
+        assert!(registry().pin(mine.id()).is_some());
+        assert_ne!(thread.join().unwrap(), mine.id());
+        full.into_iter().for_each(end);
+        end(mine);
+    });
+}
