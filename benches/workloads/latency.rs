@@ -1,7 +1,7 @@
 //! W9: the time of each single alloc during W5.
 
 use super::near::Distance;
-use super::pipeline::{consume_one, round, send, written};
+use super::pipeline::{WARM_UP, consume_one, round, send, written};
 use super::{SIZE, pool};
 use hdrhistogram::Histogram;
 use mbuf::Pool;
@@ -14,7 +14,7 @@ const ALLOCS: u64 = 4_000_000;
 /// Allocs of one round, tagged near or far as a whole.
 const ROUND: u64 = 100_000;
 
-const NAME: &str = "W9 alloc latency under W5";
+const NAME: &str = "W9 alloc latency";
 
 /// Prints percentiles beside those of timing nothing. Not a matter for criterion, whose figures are means.
 pub(crate) fn percentiles() {
@@ -35,7 +35,7 @@ pub(crate) fn percentiles() {
             Distance::Unclear => {}
         }
     }
-    println!("{NAME}, ns           p50     p99   p99.9  p99.99  samples");
+    println!("{NAME}, ns                   p50     p99   p99.9  p99.99  samples");
     print_line("nothing", &empty, &clock);
     print_line("pool, near", &near, &clock);
     print_line("pool, far", &far, &clock);
@@ -63,10 +63,15 @@ fn wanted() -> Option<u64> {
 
 fn timed_round(pool: &Pool) -> (Histogram<u64>, Distance) {
     let mut times = histogram();
+    let mut cold = WARM_UP;
     let mut produce = |ring: &mut _, _| {
         let before = ticks();
         let mbuf = black_box(pool.alloc(SIZE).expect("the pool is large enough"));
-        record(&mut times, before, ticks());
+        let after = ticks();
+        match cold {
+            0 => record(&mut times, before, after),
+            _ => cold -= 1,
+        }
         send(ring, written(mbuf));
         1
     };

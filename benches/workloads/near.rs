@@ -6,6 +6,7 @@
 use std::fmt;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Instant;
 
 /// Between what a line takes from core to core with a shared cache, some 50 ns, and without, some 240.
@@ -31,29 +32,50 @@ impl Line {
         Self(AtomicU64::new(0))
     }
 
-    /// One side of the ping-pong. Returns nanoseconds per transfer.
+    /// One side of the ping-pong. Returns nanoseconds per transfer, from when the other side has arrived.
     pub(super) fn ping(&self) -> f64 {
         let first = self.0.load(Ordering::Acquire);
-        let start = Instant::now();
-        for turn in 0..BOUNCES {
+        let mut start = Instant::now();
+        for turn in 0..=BOUNCES {
             self.0.store(first + 2 * turn + 1, Ordering::Release);
             self.wait_for(first + 2 * turn + 2);
+            if turn == 0 {
+                start = Instant::now();
+            }
         }
         start.elapsed().as_nanos() as f64 / (2 * BOUNCES) as f64
     }
 
-    /// The other side.
+    /// The other side, of the line's ping number `round`.
     pub(super) fn pong(&self, round: u64) {
-        let first = 2 * BOUNCES * round;
-        for turn in 0..BOUNCES {
+        let first = 2 * (BOUNCES + 1) * round;
+        for turn in 0..=BOUNCES {
             self.wait_for(first + 2 * turn + 1);
             self.0.store(first + 2 * turn + 2, Ordering::Release);
         }
     }
 
     fn wait_for(&self, value: u64) {
+        let mut patience = Patience::default();
         while self.0.load(Ordering::Acquire) != value {
+            patience.wait();
+        }
+    }
+}
+
+/// Waits for another thread by spinning, but lets it run when it takes so long that it cannot be running.
+#[derive(Default)]
+pub(super) struct Patience(u32);
+
+impl Patience {
+    #[inline(always)]
+    pub(super) fn wait(&mut self) {
+        const SPINS: u32 = 20_000;
+        if self.0 < SPINS {
+            self.0 += 1;
             spin_loop();
+        } else {
+            thread::yield_now();
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Two threads and a ring between them: W5, and the rounds that W9 is measured in.
 
-use super::near::{Distance, Line, Rounds};
+use super::near::{Distance, Line, Patience, Rounds};
 use super::{SIZE, pool};
 use criterion::{Criterion, SamplingMode};
 use mbuf::{Mbuf, Pool};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
-use std::hint::{black_box, spin_loop};
+use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ const BURST: usize = 32;
 /// What is written to a buffer, and read from it at the other end.
 const BYTES: [u8; 64] = [7; 64];
 
-/// Buffers that warm a round's caches up.
-const WARM_UP: u64 = 4 * RING as u64;
+/// Buffers that warm a round's caches up, before those that count.
+pub(super) const WARM_UP: u64 = 4 * RING as u64;
 /// Fewer make a round so short that starting it shows.
 const SHORTEST: u64 = 20_000;
 
@@ -24,7 +24,7 @@ const SHORTEST: u64 = 20_000;
 pub(crate) fn passing(criterion: &mut Criterion) {
     let pool = pool(&[SIZE]);
     let mut group = criterion.benchmark_group("W5 producer and consumer");
-    group.sampling_mode(SamplingMode::Flat);
+    group.sampling_mode(SamplingMode::Flat).sample_size(30);
     for (name, produce, consume) in [
         ("one by one", produce_one as Produce, consume_one as Consume),
         ("bursts of 32", produce_burst, consume_burst),
@@ -46,7 +46,7 @@ pub(crate) fn passing(criterion: &mut Criterion) {
 
 /// Puts some buffers, at most as many as are left, into the ring, and says how many.
 type Produce = fn(&Pool, &mut Producer<Mbuf>, u64) -> u64;
-/// Takes and frees some buffers.
+/// Takes and frees some buffers, and says how many: none when there are none.
 type Consume = fn(&mut Consumer<Mbuf>) -> u64;
 
 /// Passes `count` buffers from this thread to another. Returns the time from the first alloc to the last free.
@@ -67,8 +67,15 @@ pub(super) fn round(
         let other = scope.spawn(|| {
             let mut drain = |count: u64| {
                 let mut left = count;
+                let mut patience = Patience::default();
                 while left > 0 {
-                    left -= consume(&mut consumer);
+                    match consume(&mut consumer) {
+                        0 => patience.wait(),
+                        taken => {
+                            left -= taken;
+                            patience = Patience::default();
+                        }
+                    }
                 }
             };
             drain(WARM_UP);
@@ -107,9 +114,10 @@ pub(super) fn written(mut mbuf: Mbuf) -> Mbuf {
 /// Waits for room in the ring.
 #[inline(always)]
 pub(super) fn send(ring: &mut Producer<Mbuf>, mut mbuf: Mbuf) {
+    let mut patience = Patience::default();
     while let Err(PushError::Full(back)) = ring.push(mbuf) {
         mbuf = back;
-        spin_loop();
+        patience.wait();
     }
 }
 
@@ -119,10 +127,7 @@ pub(super) fn consume_one(ring: &mut Consumer<Mbuf>) -> u64 {
             read(&mbuf);
             1
         }
-        Err(_) => {
-            spin_loop();
-            0
-        }
+        Err(_) => 0,
     }
 }
 
@@ -137,10 +142,11 @@ fn produce_burst(pool: &Pool, ring: &mut Producer<Mbuf>, left: u64) -> u64 {
     let mut burst = Vec::with_capacity(BURST);
     pool.alloc_bulk(SIZE, count, &mut burst)
         .expect("the pool is large enough");
+    let mut patience = Patience::default();
     loop {
         match ring.write_chunk_uninit(count) {
             Ok(chunk) => return chunk.fill_from_iter(burst.into_iter().map(written)) as u64,
-            Err(_) => spin_loop(),
+            Err(_) => patience.wait(),
         }
     }
 }
@@ -152,9 +158,6 @@ fn consume_burst(ring: &mut Consumer<Mbuf>) -> u64 {
             mbuf::free_bulk(chunk.into_iter().inspect(read));
             count as u64
         }
-        _ => {
-            spin_loop();
-            0
-        }
+        _ => 0,
     }
 }

@@ -86,11 +86,11 @@ impl Mbuf {
         } else {
             // SAFETY: M1: both are heads of ours, exclusively.
             unsafe {
-                let segments = head.segments() + behind.segments();
-                if usize::from(segments) <= MAX_CHAIN {
+                let segments = usize::from(head.segments()) + usize::from(behind.segments());
+                if segments <= MAX_CHAIN {
                     core.header(head.tail()).set_next(Some(behind.offset()));
                     head.set_tail(behind.tail());
-                    head.set_segments(segments);
+                    head.set_segments(segments as u8);
                     behind.set_flags(flags::MEMBER, 0);
                     std::mem::forget(other);
                     return Ok(());
