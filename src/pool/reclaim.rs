@@ -65,6 +65,9 @@ impl Core {
     /// Takes one block of `class` without a cache.
     pub(super) fn take_one(self, class: Class) -> Option<Offset> {
         self.search(None, |from| {
+            if from.slabs.counts(class).home == 0 {
+                self.send_magazine_home(class);
+            }
             let mut found = None;
             let mut put = |block| found = Some(block);
             let (arena, classes) = (from.arena, from.classes);
@@ -84,17 +87,26 @@ impl Core {
         let mut any = false;
         for class in from.classes.all() {
             any |= self.state().caches.send_spares_home(from, class);
-            while !from.depot.is_empty(class) {
-                let mut move_ = from.slabs.transit.begin();
-                let Some(magazine) = from.depot.take_full(from.arena, class) else {
-                    break;
-                };
-                magazine.send_home(from, class);
-                move_.moved();
+            while self.send_magazine_home(class) {
                 any = true;
             }
         }
         any | (from.slabs.reclaim(from.arena) > 0)
+    }
+
+    /// Sends the blocks of one magazine in the depot home; false when there is none.
+    fn send_magazine_home(self, class: Class) -> bool {
+        let from = self.backing();
+        if from.depot.is_empty(class) {
+            return false;
+        }
+        let mut move_ = from.slabs.transit.begin();
+        let Some(magazine) = from.depot.take_full(from.arena, class) else {
+            return false;
+        };
+        magazine.send_home(from, class);
+        move_.moved();
+        true
     }
 
     /// Gives back to the system what no mbuf uses; see [`Pool::trim`](super::Pool::trim).

@@ -259,12 +259,9 @@ impl Core {
     /// Gives a block back past the caches. The arena may be gone when this returns.
     fn give_directly(self, class: Class, block: Offset) {
         self.ending(|| {
-            // Of a pool without handles nobody takes again, so the block need not be found.
-            if self.has_handles() {
-                let to = self.backing();
-                let mut block = [block.raw()];
-                to.slabs.give(to.arena, to.classes, class, &mut block);
-            }
+            let to = self.backing();
+            let mut block = [block.raw()];
+            to.slabs.give(to.arena, to.classes, class, &mut block);
             self.state().caches.count_free(class);
         });
     }

@@ -196,14 +196,25 @@ impl SlabTable {
         sink: &mut impl FnMut(Offset),
     ) -> u32 {
         let room = self.room(arena, class);
-        let hint = self.classes[class.index()].hint.get();
+        let counts = &self.classes[class.index()];
+        let hint = counts.hint.get();
         // Relaxed is enough for the mark: a slab opened before this call, as seen from here, is seen in it.
         let limit = self.high_water.load(Ordering::Relaxed);
+        // Home blocks anywhere come before new ones, so that a class does not grow while it has free blocks.
+        if counts.home.get() > 0 {
+            let with_home = |&index: &u32| self.slab(arena, index).state.has_home(class);
+            for index in bits::members(room, limit, hint).filter(with_home) {
+                let taken = self.take_from(arena, classes, class, index, want, sink);
+                if taken > 0 {
+                    return taken;
+                }
+            }
+        }
         for index in bits::members(room, limit, hint) {
             let taken = self.take_from(arena, classes, class, index, want, sink);
             if taken > 0 {
                 if index != hint {
-                    self.classes[class.index()].hint.set(index);
+                    counts.hint.set(index);
                 }
                 return taken;
             }

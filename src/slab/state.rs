@@ -192,6 +192,13 @@ impl SlabState {
         now.serves(class) && (now.home() > 0 || now.carved() < blocks_per_slab)
     }
 
+    /// Whether `class` has home blocks here.
+    pub(crate) fn has_home(&self, class: Class) -> bool {
+        // Relaxed: a hint; `take` decides.
+        let now = Word(self.0.load(Ordering::Relaxed));
+        now.serves(class) && now.home() > 0
+    }
+
     /// Whether every carved block is home, the slab being a class's: it could leave it.
     pub(crate) fn is_idle(&self) -> bool {
         // Relaxed: a hint; `leave` decides.
