@@ -117,6 +117,9 @@ unsafe impl InArena for Classes {
 }
 
 impl Classes {
+    /// Bytes of data that some class of any pool carries.
+    pub(crate) const SURE: usize = Self::largest_in(*SLAB_SHIFTS.start()) as usize;
+
     /// The classes of a pool of `capacity` bytes.
     ///
     /// The slab is the largest that lets one of every class fit into a quarter of the pool, so that the
@@ -138,7 +141,7 @@ impl Classes {
         classes
     }
 
-    fn largest_in(slab_shift: u32) -> u64 {
+    const fn largest_in(slab_shift: u32) -> u64 {
         (1 << (slab_shift - 1)) - HEADER as u64
     }
 

@@ -9,8 +9,8 @@
 //! * **H3** All other fields belong to the mbuf's handle: written by who has it exclusively (`&mut`, or as the last
 //!   owner), read by who shares it (`&`). `flags` and `generation` are published as well, for handle checks.
 //! * **H4** A free block belongs to the magazine or bitmap that holds it. It has refcount 0 and no `LIVE` flag, `owner`
-//!   and `tail` are itself, `next` is 0, `segments` is 1, `data_offset` is 0, and the user area is zero unless
-//!   `USER_WRITTEN` is still set.
+//!   and `tail` are itself, `next` is 0, `segments` is 1, `data_offset` is 0, the user area is zero unless
+//!   `USER_WRITTEN` is still set, and `timestamp` unless `STAMPED` is.
 
 use crate::arena::{Arena, InArena, Offset};
 use crate::class::Class;
@@ -34,6 +34,10 @@ pub(crate) mod flags {
     pub(crate) const COPY: u16 = 1 << 3;
     /// The user area may differ from zero.
     pub(crate) const USER_WRITTEN: u16 = 1 << 4;
+    /// The timestamp may differ from zero.
+    pub(crate) const STAMPED: u16 = 1 << 5;
+    /// What a free block keeps, for its next user to see what there is to be zeroed.
+    pub(crate) const KEPT: u16 = USER_WRITTEN | STAMPED;
 }
 
 /// See the module's documentation and `docs/layout.md`.
@@ -142,12 +146,15 @@ impl Header {
     pub(crate) unsafe fn activate(&self, capacity: u64, kind: u16) {
         // SAFETY: H4: the block was free and is the caller's.
         unsafe {
-            if self.flags() & flags::USER_WRITTEN != 0 {
-                self.user.set([0; USER_AREA]);
+            let kept = self.flags();
+            if kept & flags::KEPT != 0 {
+                self.timestamp.set(0);
+                if kept & flags::USER_WRITTEN != 0 {
+                    self.user.set([0; USER_AREA]);
+                }
             }
             self.data_len.set(0);
             self.capacity.set(capacity);
-            self.timestamp.set(0);
         }
         self.flags.set(flags::LIVE | kind);
         // Relaxed: the handle is handed to other threads by means of its own (H2 starts with this 1).
@@ -155,7 +162,7 @@ impl Header {
     }
 
     /// Makes a free block a live copy of `original`, alone, on the same data. The caller has counted the reference.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn activate_copy(&self, original: &Self) {
         // SAFETY: H4 for `self`; `original` is at least shared.
         unsafe {
@@ -164,11 +171,10 @@ impl Header {
             self.data_offset.set(original.data_offset.get());
             self.capacity.set(original.capacity.get());
             self.timestamp.set(original.timestamp.get());
-            let written = (original.flags() | self.flags()) & flags::USER_WRITTEN;
-            if written != 0 {
+            let kept = original.flags() & flags::KEPT;
+            if (kept | self.flags()) & flags::USER_WRITTEN != 0 {
                 self.user.set(original.user.get());
             }
-            let kept = original.flags() & flags::USER_WRITTEN;
             self.flags.set(flags::LIVE | flags::COPY | kept);
         }
     }
@@ -176,29 +182,46 @@ impl Header {
     /// Ends a handle: what is left is free but for its refcount. A handle check fails from here on.
     #[inline(always)]
     pub(crate) unsafe fn deactivate(&self) {
-        self.flags.set(self.flags() & flags::USER_WRITTEN);
+        self.flags.set(self.flags() & flags::KEPT);
         self.generation.set(self.generation().wrapping_add(1));
     }
 
-    /// Restores what a copy's or a chain's header has beside a plain one (H4).
-    #[inline]
-    pub(crate) unsafe fn restore(&self) {
-        let own = self.offset().raw();
+    /// Takes the header out of its chain (H4).
+    #[inline(always)]
+    pub(crate) unsafe fn unchain(&self, own: Offset) {
         // SAFETY: H3: exclusive.
         unsafe {
-            self.owner.set(own);
-            self.data_offset.set(0);
             self.next.set(0);
-            self.tail.set(own);
+            self.tail.set(own.raw());
             self.segments.set(1);
+        }
+    }
+
+    /// Lets the view start where the data does (H4).
+    #[inline(always)]
+    pub(crate) unsafe fn show_from_start(&self) {
+        // SAFETY: H3: exclusive.
+        unsafe { self.data_offset.set(0) };
+    }
+
+    /// Ends a copy: the header is on its own block's data again (H4).
+    #[inline(always)]
+    pub(crate) unsafe fn disown(&self, own: Offset) {
+        // SAFETY: H3: exclusive.
+        unsafe {
+            self.owner.set(own.raw());
+            self.show_from_start();
         }
     }
 
     /// Whether dropping the handle concerns this block alone: a lone mbuf on data of its own class.
     #[inline(always)]
     pub(crate) unsafe fn is_plain(&self) -> bool {
+        let unexpected = (self.flags() & !flags::KEPT) ^ flags::LIVE;
         // SAFETY: H3: at least shared.
-        self.flags() & !flags::USER_WRITTEN == flags::LIVE && unsafe { self.next.get() } == 0
+        let next = unsafe { self.next.get() };
+        // One comparison for both: it is on the way of every free.
+        u32::from(unexpected) | next == 0
     }
 
     #[inline(always)]
@@ -280,8 +303,11 @@ impl Header {
 
     #[inline]
     pub(crate) unsafe fn set_timestamp(&self, timestamp: u64) {
-        // SAFETY: H3: exclusive.
-        unsafe { self.timestamp.set(timestamp) };
+        // SAFETY: H3: exclusive. The header's next user is told that it may differ from zero.
+        unsafe {
+            self.timestamp.set(timestamp);
+            self.set_flags(flags::STAMPED, 0);
+        }
     }
 
     #[inline]
@@ -345,17 +371,19 @@ mod tests {
             assert!(header.is_plain());
             (*header.user_ptr())[95] = 1;
             header.set_flags(flags::USER_WRITTEN, 0);
+            header.set_timestamp(4);
             assert!(header.is_plain());
             header.set_data_len(3);
             header.set_next(Offset::from_raw(7));
             assert!(!header.is_plain());
-            header.restore();
+            header.unchain(header.offset());
             header.deactivate();
-            assert_eq!(header.flags(), flags::USER_WRITTEN);
+            assert_eq!(header.flags(), flags::KEPT);
             assert_eq!(header.generation(), 10);
             header.activate(1, 0);
             assert_eq!(header.data_len(), 0);
             assert_eq!((*header.user_ptr())[95], 0);
+            assert_eq!(header.timestamp(), 0);
             assert_eq!(header.flags(), flags::LIVE);
         }
     }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::system::{Watch, fork_child, limit_address_space};
+use common::system::{Child, Watch, fork_child, limit_address_space};
 use common::{Random, alone, assert_all_home, assert_numbers, holding, numbered_chain, pool};
 use mbuf::{BuildError, Mbuf, Pool};
 use std::sync::Arc;
@@ -139,19 +139,21 @@ fn a_child_of_a_process_whose_threads_exhaust_the_pool_does_not_hang() {
             })
         })
         .collect();
-    for _ in 0..CHILDREN {
-        // Whatever the others were in the middle of, there is an answer to each call.
-        let child = fork_child(|| {
-            for size in [0, 700, 1280, 5000, 70_000] {
-                drop(common::fill(&pool, size));
-            }
-            pool.trim();
-            true
-        });
-        child.assert_success();
-    }
+    // Whatever the others were in the middle of, there is an answer to each call of a child.
+    let children: Vec<_> = (0..CHILDREN)
+        .map(|_| {
+            fork_child(|| {
+                for size in [0, 700, 1280, 5000, 70_000] {
+                    drop(common::fill(&pool, size));
+                }
+                pool.trim();
+                true
+            })
+        })
+        .collect();
     stop.store(true, Ordering::Relaxed);
     threads.into_iter().for_each(|t| t.join().unwrap());
+    children.into_iter().for_each(Child::assert_success);
     assert_all_home(&pool);
 }
 

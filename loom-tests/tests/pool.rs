@@ -116,7 +116,7 @@ fn threads_come_and_go() {
 
 #[test]
 fn trim_against_alloc() {
-    explore("trim_against_alloc", USUAL, || {
+    explore("trim_against_alloc", THREE_THREADS, || {
         let pool = pool(1);
         drop(pool.alloc(64).unwrap());
         let other = pool.clone();

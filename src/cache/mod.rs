@@ -87,11 +87,11 @@ unsafe impl InArena for Cache {
     }
 }
 
-/// Adds one to a counter that only the caller writes.
+/// Adds to a counter that only the caller writes.
 #[inline(always)]
-fn count_up(counter: &AtomicU64, ordering: Ordering) {
+fn count_up(counter: &AtomicU64, by: usize, ordering: Ordering) {
     // Relaxed: reads back what this thread, or the cache's last owner, wrote.
-    counter.store(counter.load(Ordering::Relaxed) + 1, ordering);
+    counter.store(counter.load(Ordering::Relaxed) + by as u64, ordering);
 }
 
 /// What the owner does with its cache.
@@ -113,11 +113,31 @@ impl Cache {
         let left = cache.count.get().checked_sub(1)?;
         cache.count.set(left);
         // Relaxed: whoever frees the block later counts it with release, so a reader that sees the free sees this.
-        count_up(&cache.allocs, Ordering::Relaxed);
+        count_up(&cache.allocs, 1, Ordering::Relaxed);
         // SAFETY: C1; `count` never exceeds the room, and items below it are blocks' offsets.
         unsafe {
             let item = cache.items.get_unchecked(left as usize).get();
             Some(Offset::from_raw_unchecked(item))
+        }
+    }
+
+    /// Takes up to `most` blocks from the loaded magazine. The caller pushes nothing to it until it has seen them all.
+    #[inline(always)]
+    pub(crate) unsafe fn pop_many(
+        &self,
+        class: Class,
+        most: usize,
+    ) -> impl ExactSizeIterator<Item = Offset> {
+        let cache = self.class(class);
+        let count = cache.count.get() as usize;
+        let left = count.saturating_sub(most);
+        cache.count.set(left as u32);
+        // Relaxed: as in `pop`.
+        count_up(&cache.allocs, count - left, Ordering::Relaxed);
+        // SAFETY: C1; `count` never exceeds the room, and items below it are blocks' offsets until the next push.
+        unsafe {
+            let items = cache.items.get_unchecked(left..count).iter().rev();
+            items.map(|item| Offset::from_raw_unchecked(item.get()))
         }
     }
 
@@ -135,7 +155,7 @@ impl Cache {
         }
         cache.count.set(count + 1);
         // Release: pairs with the acquire in `CacheTable::in_use` (C3).
-        count_up(&cache.frees, Ordering::Release);
+        count_up(&cache.frees, 1, Ordering::Release);
         true
     }
 

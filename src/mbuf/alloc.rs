@@ -2,6 +2,7 @@
 
 use super::Mbuf;
 use crate::arena::Offset;
+use crate::cache::Cache;
 use crate::class::{Class, MAX_DATA};
 use crate::error::AllocError;
 use crate::header::flags;
@@ -35,7 +36,7 @@ fn alloc(
     size: usize,
     take: impl FnOnce(Class) -> Result<Offset, AllocError>,
 ) -> Result<Mbuf, AllocError> {
-    if size as u64 > core.largest() {
+    if !core.has_class_for(size) {
         return alloc_span(core, size);
     }
     let block = take(Class::of(size))?;
@@ -67,20 +68,39 @@ fn zeroed(mbuf: Result<Mbuf, AllocError>) -> Result<Mbuf, AllocError> {
     Ok(mbuf)
 }
 
-fn bulk(
+/// Appends `n` new mbufs to `out`, or none: from what `cache`, the calling thread's if it has one, has loaded, and `one`
+/// when that is empty, which fills it.
+fn bulk<'a>(
+    core: Core,
+    size: usize,
     n: usize,
     out: &mut Vec<Mbuf>,
-    mut one: impl FnMut() -> Result<Mbuf, AllocError>,
+    cache: impl Fn() -> Option<&'a Cache>,
+    one: impl Fn() -> Result<Mbuf, AllocError>,
 ) -> Result<(), AllocError> {
     out.try_reserve(n).map_err(|_| AllocError::OutOfMemory)?;
     let before = out.len();
-    for _ in 0..n {
-        match one() {
-            Ok(mbuf) => out.push(mbuf),
-            Err(error) => {
-                out.truncate(before);
-                return Err(error);
+    let mut missing = n;
+    while missing > 0 {
+        if let Some(cache) = cache()
+            && core.has_class_for(size)
+        {
+            // SAFETY: C1: the calling thread's. Free blocks of the class for `size`, ours; making mbufs of them pushes none.
+            unsafe {
+                let blocks = cache.pop_many(Class::of(size), missing);
+                missing -= blocks.len();
+                out.extend(blocks.map(|block| Mbuf::activate(core, block, size, 0)));
             }
+        }
+        if missing > 0 {
+            match one() {
+                Ok(mbuf) => out.push(mbuf),
+                Err(error) => {
+                    out.truncate(before);
+                    return Err(error);
+                }
+            }
+            missing -= 1;
         }
     }
     Ok(())
@@ -141,7 +161,8 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn alloc_bulk(&self, size: usize, n: usize, out: &mut Vec<Mbuf>) -> Result<(), AllocError> {
-        bulk(n, out, || self.alloc(size))
+        let core = self.core();
+        bulk(core, size, n, out, || core.cache(), || self.alloc(size))
     }
 }
 
@@ -169,7 +190,8 @@ impl LocalPool {
     /// # Errors
     /// As there.
     pub fn alloc_bulk(&self, size: usize, n: usize, out: &mut Vec<Mbuf>) -> Result<(), AllocError> {
-        bulk(n, out, || self.alloc(size))
+        let core = self.pool().core();
+        bulk(core, size, n, out, || self.cache(), || self.alloc(size))
     }
 
     /// Frees `mbuf` as dropping it does, into this thread's cache without looking for it. An mbuf of another pool goes to

@@ -39,11 +39,10 @@ impl Mbuf {
         let copy = copy_segment(core, self.header())?;
         // SAFETY: H3 for the read; the copy is a live header of ours.
         unsafe {
-            let copy = Self::from_block(core, copy);
-            match self.header().next() {
-                None => Ok(copy),
-                Some(next) => copy_rest(core, copy, next),
+            if let Some(next) = self.header().next() {
+                copy_rest(core, copy, next)?;
             }
+            Ok(Self::from_block(core, copy))
         }
     }
 
@@ -121,15 +120,15 @@ fn copy_segment(core: Core, original: &Header) -> Result<Offset, AllocError> {
     Ok(block)
 }
 
-/// Copies the headers from `next` on and chains them to `copy`.
-#[cold]
+/// Copies the headers from `next` on and chains them to the lone copy `head`, which is freed on failure.
 #[inline(never)]
-fn copy_rest(core: Core, copy: Mbuf, next: Offset) -> Result<Mbuf, AllocError> {
-    let mut last = copy.header().offset();
+fn copy_rest(core: Core, head: Offset, next: Offset) -> Result<(), AllocError> {
+    // SAFETY: the caller's to chain to, and on failure to free, with what is linked so far, which is all there is.
+    let copy = unsafe { Mbuf::from_block(core, head) };
+    let mut last = head;
     let mut segments = 1;
     let mut next = Some(next);
     while let Some(original) = next {
-        // On failure dropping `copy` frees what is linked so far, which is all there is.
         let block = copy_segment(core, core.header(original))?;
         // SAFETY: H3: the originals are shared at least, the copies ours.
         unsafe {
@@ -145,5 +144,6 @@ fn copy_rest(core: Core, copy: Mbuf, next: Offset) -> Result<Mbuf, AllocError> {
         copy.header().set_tail(last);
         copy.header().set_segments(segments);
     }
-    Ok(copy)
+    std::mem::forget(copy);
+    Ok(())
 }

@@ -2,9 +2,11 @@
 
 use super::Mbuf;
 use crate::arena::Offset;
+use crate::class::Class;
 use crate::header::Header;
 use crate::pool::{Core, LocalPool};
 use crate::sync::{Ordering, fence};
+use std::ptr::NonNull;
 
 /// Whether the caller's reference to `owner`'s data is the only one.
 #[inline(always)]
@@ -15,7 +17,7 @@ pub(super) fn is_unique(owner: &Header) -> bool {
 }
 
 /// Gives up one reference to `owner`'s data; says whether it was the last, so that the block is now the caller's.
-#[inline]
+#[inline(always)]
 fn give_up(owner: &Header) -> bool {
     // Release: pairs with the acquires of whoever finds that it holds the only reference, or has given up the last.
     if !is_unique(owner) && owner.refcount.fetch_sub(1, Ordering::Release) != 1 {
@@ -32,7 +34,7 @@ fn give_up(owner: &Header) -> bool {
     true
 }
 
-/// Makes the header of a block that nobody refers to free (H4), but for what [`Header::restore`] restores.
+/// Makes the header of a block that nobody refers to free (H4), but for what chains and copies change.
 ///
 /// # Safety
 /// The block is the caller's.
@@ -49,14 +51,15 @@ impl Drop for Mbuf {
     #[inline]
     fn drop(&mut self) {
         let header = self.header();
-        // SAFETY: M1: the handle and its header are ours and not used afterwards.
+        // SAFETY: M1: the handle and its header are ours and not used afterwards. A plain header heads no span.
         unsafe {
             if header.is_plain() && is_unique(header) {
-                let core = self.core();
+                let (block, class) = (header.offset(), header.class());
+                let core = Core::at(self.header, block);
                 retire(header);
-                core.give_back(header);
+                core.give(class, block);
             } else {
-                self.free_slowly();
+                free_others(self.header);
             }
         }
     }
@@ -66,55 +69,70 @@ impl Mbuf {
     #[inline(always)]
     pub(super) fn free_to(self, local: &LocalPool) {
         let header = self.header();
+        let (block, class) = (header.offset(), header.class());
         // SAFETY: M1: the handle and its header are ours and not used afterwards.
         unsafe {
-            if self.core() == local.pool().core() && header.is_plain() && is_unique(header) {
+            let core = Core::at(self.header, block);
+            if core == local.pool().core() && header.is_plain() && is_unique(header) {
                 retire(header);
-                local.give(header.class(), header.offset());
+                local.give(class, block);
                 std::mem::forget(self);
-            }
-        }
-    }
-
-    /// # Safety
-    /// M1: the handle is ours and not used afterwards.
-    #[cold]
-    #[inline(never)]
-    unsafe fn free_slowly(&self) {
-        let core = self.core();
-        let mut next = Some(self.header().offset());
-        while let Some(segment) = next {
-            // SAFETY: M1. A segment that is not yet freed keeps the arena mapped (M2).
-            unsafe {
-                next = core.header(segment).next();
-                free_segment(core, segment);
             }
         }
     }
 }
 
-/// Frees one header of a chain. The arena may be gone afterwards.
+/// Frees what is not plain: copies, chains, what has copies, and spans.
+///
+/// # Safety
+/// M1: the handle at `head` is the caller's and not used afterwards.
+#[inline(never)]
+unsafe fn free_others(head: NonNull<Header>) {
+    // SAFETY: M1. A segment that is not yet freed keeps the arena mapped (M2).
+    unsafe {
+        let mut segment = head.as_ref().offset();
+        let core = Core::at(head, segment);
+        let mut next = head.as_ref().next();
+        if next.is_some() {
+            while let Some(behind) = next {
+                let header = core.header(segment);
+                header.unchain(segment);
+                free_segment(core, segment);
+                segment = behind;
+                next = core.header(behind).next();
+            }
+            core.header(segment).unchain(segment);
+        }
+        free_segment(core, segment);
+    }
+}
+
+/// Frees a header that is in no chain. The arena may be gone afterwards.
 ///
 /// # Safety
 /// The header is live and the caller's.
+#[inline(always)]
 unsafe fn free_segment(core: Core, segment: Offset) {
     let header = core.header(segment);
     // SAFETY: H3: the caller's. The handle ends before the reference does: then the block may be another's.
+    // A copy's block keeps the arena mapped until it is given back itself.
     unsafe {
         let owner = header.owner();
-        header.restore();
         if owner == segment {
+            header.show_from_start();
             header.deactivate();
             if give_up(header) {
-                core.give_back(header);
+                core.give_back(header, segment);
             }
         } else {
+            debug_assert_eq!(header.class(), Class::HEADER, "a copy is a bare header");
             let shared = core.header(owner);
-            if give_up(shared) {
-                core.give_back(shared);
-            }
+            header.disown(segment);
             header.deactivate();
-            core.give(header.class(), segment);
+            if give_up(shared) {
+                core.give_back(shared, owner);
+            }
+            core.give(Class::HEADER, segment);
         }
     }
 }

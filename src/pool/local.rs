@@ -61,7 +61,7 @@ impl LocalPool {
     }
 
     #[inline(always)]
-    fn cache(&self) -> Option<&Cache> {
+    pub(crate) fn cache(&self) -> Option<&Cache> {
         // SAFETY: caches stay laid out while the pool is mapped, which the handle sees to.
         self.cache.map(|cache| unsafe { cache.as_ref() })
     }

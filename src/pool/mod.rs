@@ -163,7 +163,7 @@ impl Pool {
             mbuf.touch();
         }
         crate::free_bulk(mbufs);
-        if size as u64 <= self.core.largest() {
+        if self.core.has_class_for(size) {
             self.core.share_cached(Class::of(size));
         }
         Ok(())

@@ -83,11 +83,18 @@ impl Core {
     /// `header` is the header of a carved block whose arena stays mapped while the value and its copies are used.
     #[inline(always)]
     pub(crate) unsafe fn of(header: NonNull<Header>) -> Self {
-        // SAFETY: the block lies as far from the base as its header says (H1), and pointers reach the whole arena (A3).
-        unsafe {
-            let offset = header.as_ref().offset();
-            Self::new(Arena::from_base(header.cast().byte_sub(offset.bytes())))
-        }
+        // SAFETY: the block lies where its header says (H1).
+        unsafe { Self::at(header, header.as_ref().offset()) }
+    }
+
+    /// As [`of`](Self::of), with the block's offset at hand.
+    ///
+    /// # Safety
+    /// As there; `block` is the header's own offset.
+    #[inline(always)]
+    pub(crate) unsafe fn at(header: NonNull<Header>, block: Offset) -> Self {
+        // SAFETY: pointers into an arena reach the whole of it (A3).
+        unsafe { Self::new(Arena::from_base(header.cast().byte_sub(block.bytes()))) }
     }
 
     #[inline(always)]
@@ -122,12 +129,13 @@ impl Core {
         unsafe { self.arena.get(block) }
     }
 
+    /// Whether `size` bytes are a class's to carry, not a span's.
     #[inline(always)]
-    pub(crate) fn largest(self) -> u64 {
-        self.state().classes.largest()
+    pub(crate) fn has_class_for(self, size: usize) -> bool {
+        size <= Classes::SURE || size as u64 <= self.state().classes.largest()
     }
 
-    /// The calling thread's cache, if it has one at hand.
+    /// The calling thread's cache, if this is the pool it used last.
     #[inline(always)]
     pub(crate) fn cache<'a>(self) -> Option<&'a Cache> {
         // Relaxed: the key changes once, when the last handle goes. Who ought to know sees it by whatever told him; a
@@ -290,12 +298,12 @@ impl Core {
     /// # Safety
     /// The block is free as H4 says and belongs to the caller.
     #[inline(always)]
-    pub(crate) unsafe fn give_back(self, header: &Header) {
+    pub(crate) unsafe fn give_back(self, header: &Header, block: Offset) {
         let class = header.class();
         if class == Class::SPAN {
-            self.give_span(header.offset());
+            self.give_span(block);
         } else {
-            self.give(class, header.offset());
+            self.give(class, block);
         }
     }
 

@@ -9,23 +9,29 @@ use crate::cache::Cache;
 use crate::registry::{PoolId, Registry, registry};
 use crate::sync::{model_has_failed, thread_static};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// How many pools a thread finds its cache of without looking through the list.
 const AT_HAND: usize = 4;
 
+/// The thread's cache of the pool with `key`; 0 is no pool's.
 struct AtHand {
     key: Cell<u64>,
-    cache: Cell<*const Cache>,
+    cache: Cell<NonNull<Cache>>,
+}
+
+struct Table {
+    /// The pool used last, at a place that is known beforehand: with one that is computed from the key the cache's address
+    /// would wait for the key, and that for the header of the mbuf that is freed.
+    latest: AtHand,
+    places: [AtHand; AT_HAND],
 }
 
 thread_static! {
-    static TABLE: [AtHand; AT_HAND] = [const {
-        AtHand {
-            key: Cell::new(0),
-            cache: Cell::new(ptr::null()),
-        }
-    }; AT_HAND];
+    static TABLE: Table = Table {
+        latest: AtHand::nothing(),
+        places: [const { AtHand::nothing() }; AT_HAND],
+    };
 }
 
 thread_static! {
@@ -35,39 +41,75 @@ thread_static! {
     };
 }
 
-/// The calling thread's cache of the pool with `key`, if the table has it.
-#[inline(always)]
-pub(super) fn find<'a>(key: u64) -> Option<&'a Cache> {
-    at_hand(key, |entry| {
-        if entry.key.get() != key {
+impl AtHand {
+    const fn nothing() -> Self {
+        Self {
+            key: Cell::new(0),
+            cache: Cell::new(NonNull::dangling()),
+        }
+    }
+
+    #[inline(always)]
+    fn get<'a>(&self, key: u64) -> Option<&'a Cache> {
+        if self.key.get() != key {
             return None;
         }
         // SAFETY: an entry is made with a cache of the pool with that identity, which is still mapped: the caller holds a
         // handle or an mbuf. Entries go when the thread's caches do.
-        unsafe { entry.cache.get().as_ref() }
+        Some(unsafe { self.cache.get().as_ref() })
+    }
+
+    fn set(&self, key: u64, cache: &Cache) {
+        self.key.set(key);
+        self.cache.set(NonNull::from(cache));
+    }
+
+    fn forget(&self, key: u64) {
+        if self.key.get() == key {
+            self.key.set(0);
+        }
+    }
+}
+
+impl Table {
+    fn place(&self, key: u64) -> &AtHand {
+        &self.places[key as usize % AT_HAND]
+    }
+}
+
+/// What `look` finds in the table. Only under the model checker does the table end with its thread.
+#[inline(always)]
+fn in_table<T>(look: impl FnOnce(&Table) -> Option<T>) -> Option<T> {
+    TABLE.try_with(look).ok().flatten()
+}
+
+/// The calling thread's cache of the pool with `key`, if that is the pool it used last.
+#[inline(always)]
+pub(super) fn find<'a>(key: u64) -> Option<&'a Cache> {
+    in_table(|table| table.latest.get(key))
+}
+
+/// The calling thread's cache of the pool with `key`, if the table has it, for [`find`] to find from now on.
+fn recall<'a>(key: u64) -> Option<&'a Cache> {
+    in_table(|table| {
+        let cache = table.place(key).get(key)?;
+        table.latest.set(key, cache);
+        Some(cache)
     })
 }
 
-/// What `look` finds in the table's entry for `key`. Only under the model checker does the table end with its thread.
-#[inline(always)]
-fn at_hand<T>(key: u64, look: impl FnOnce(&AtHand) -> Option<T>) -> Option<T> {
-    let found = TABLE.try_with(|table| look(&table[key as usize % AT_HAND]));
-    found.ok().flatten()
-}
-
-fn remember(key: u64, cache: *const Cache) {
-    at_hand(key, |entry| {
-        entry.key.set(key);
-        entry.cache.set(cache);
+fn remember(key: u64, cache: &Cache) {
+    in_table(|table| {
+        table.place(key).set(key, cache);
+        table.latest.set(key, cache);
         Some(())
     });
 }
 
 fn forget(key: u64) {
-    at_hand(key, |entry| {
-        if entry.key.get() == key {
-            entry.key.set(0);
-        }
+    in_table(|table| {
+        table.place(key).forget(key);
+        table.latest.forget(key);
         Some(())
     });
 }
@@ -82,11 +124,14 @@ struct Attached {
     registry: OnceCell<&'static Registry>,
 }
 
-/// The calling thread's cache of the pool, from the list or newly taken. `None` when the thread is ending, all caches are
+/// The calling thread's cache of the pool, from the table, from the list, or newly taken. `None` when the thread is ending, all caches are
 /// taken, or the heap has no room for the list.
 #[cold]
 pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
     let id = core.id();
+    if let Some(cache) = recall(id.raw()) {
+        return Some(cache);
+    }
     let registry = registry();
     end_closed(registry);
     let found = ATTACHED.try_with(|attached| {
@@ -101,10 +146,10 @@ pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
         entries.push(Entry { id, cache });
         Some(ptr::from_ref(cache))
     });
-    let cache = found.ok()??;
-    remember(id.raw(), cache);
     // SAFETY: a cache of this pool, whose arena is mapped for the caller's reasons.
-    unsafe { cache.as_ref() }
+    let cache = unsafe { found.ok()??.as_ref()? };
+    remember(id.raw(), cache);
+    Some(cache)
 }
 
 impl Drop for Attached {

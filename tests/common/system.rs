@@ -10,6 +10,7 @@ unsafe extern "C" {
     fn kill(pid: c_int, signal: c_int) -> c_int;
     fn _exit(status: c_int) -> !;
     fn mincore(address: *mut c_void, length: usize, states: *mut c_uchar) -> c_int;
+    fn getpagesize() -> c_int;
     fn getrusage(who: c_int, usage: *mut Usage) -> c_int;
     fn pthread_create(
         thread: *mut c_ulong,
@@ -58,11 +59,17 @@ pub(crate) fn use_one_processor() {
     assert_eq!(done, 0);
 }
 
+/// Bytes of a page.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: the call only returns a number.
+    unsafe { getpagesize() as usize }
+}
+
 /// A field of `/proc/self/statm`, in bytes.
 fn statm(field: usize) -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split(' ').nth(field).unwrap().parse().unwrap();
-    pages * 4096
+    pages * page_size() as u64
 }
 
 /// Runs `work` on a thread that Rust did not start, and waits for its end.
@@ -96,9 +103,9 @@ pub(crate) fn resident() -> u64 {
 
 /// How many pages of `bytes` from `address` on are resident; `None` when some of it is not mapped.
 pub(crate) fn resident_pages(address: usize, bytes: usize) -> Option<usize> {
-    let start = address & !4095;
+    let start = address & !(page_size() - 1);
     let length = address + bytes - start;
-    let mut states = vec![0; length.div_ceil(4096)];
+    let mut states = vec![0; length.div_ceil(page_size())];
     // SAFETY: the call reads no memory of the range, and `states` has a byte for each of its pages.
     let done = unsafe { mincore(start as *mut c_void, length, states.as_mut_ptr()) };
     (done == 0).then(|| states.iter().filter(|&state| state & 1 != 0).count())
@@ -157,7 +164,7 @@ impl Child {
     pub(crate) fn assert_success(self) {
         const NO_HANG: c_int = 1;
         const KILL: c_int = 9;
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(40);
         let mut status = 0;
         loop {
             // SAFETY: `status` is for the call to write; the child is this process's.
