@@ -9,6 +9,7 @@
 
 use mbuf::{Mbuf, Pool};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -119,6 +120,8 @@ struct Shared {
     steps: AtomicU64,
 }
 
+static SHARED: OnceLock<Shared> = OnceLock::new();
+
 /// A thread's life: some steps, after which another takes its place and its cache.
 fn live(shared: &Shared, seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -138,12 +141,12 @@ fn main() -> ExitCode {
         .and_then(|text| text.parse().ok())
         .unwrap_or(5);
     let pool = Pool::builder().capacity(12 << 20).build();
-    let shared: &Shared = Box::leak(Box::new(Shared {
+    let shared = SHARED.get_or_init(|| Shared {
         pool: pool.expect("address space for a small pool"),
         exchange: Exchange::new(),
         stop: AtomicBool::new(false),
         steps: AtomicU64::new(0),
-    }));
+    });
     let workers = (1..=THREADS).map(|worker| {
         thread::spawn(move || {
             for life in 0.. {
