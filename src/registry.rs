@@ -148,21 +148,15 @@ impl Chunk {
         }
         // SAFETY: fresh memory for a chunk.
         unsafe { made.write(Self::new()) };
-        // Release on success: pairs with the acquire in `next`. Acquire on failure: as there.
+        // Release: pairs with the acquire in `next`.
         let linked =
             self.next
-                .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Acquire);
-        match linked {
-            // SAFETY: linked, so leaked.
-            Ok(_) => unsafe { made.as_ref() },
-            Err(other) => {
-                // SAFETY: nobody else has seen `made`; `other` is linked.
-                unsafe {
-                    drop(Box::from_raw(made));
-                    other.as_ref()
-                }
-            }
+                .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed);
+        if linked.is_err() {
+            // SAFETY: not linked, so nobody else has seen it.
+            drop(unsafe { Box::from_raw(made) });
         }
+        self.next()
     }
 }
 

@@ -100,27 +100,23 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn global() -> Result<&'static Self, BuildError> {
-        // Acquire: pairs with the release below: the handle is seen whole.
-        // SAFETY: what is stored is a leaked box.
-        if let Some(pool) = unsafe { global().0.load(Ordering::Acquire).as_ref() } {
-            return Ok(pool);
-        }
-        let made = Box::into_raw(Box::new(Self::builder().build()?));
-        let stored = global().0.compare_exchange(
-            ptr::null_mut(),
-            made,
-            // Release: pairs with the acquire above. Acquire on failure: as above.
-            Ordering::Release,
-            Ordering::Acquire,
-        );
-        // SAFETY: either pointer is that of a leaked box; a box that was not stored is still this call's alone.
-        unsafe {
-            match stored {
-                Ok(_) => Ok(&*made),
-                Err(other) => {
-                    drop(Box::from_raw(made));
-                    Ok(&*other)
-                }
+        loop {
+            // Acquire: pairs with the release below: the handle is seen whole.
+            // SAFETY: what is stored is a leaked box.
+            if let Some(pool) = unsafe { global().0.load(Ordering::Acquire).as_ref() } {
+                return Ok(pool);
+            }
+            let made = Box::into_raw(Box::new(Self::builder().build()?));
+            // Release: pairs with the acquire above.
+            let stored = global().0.compare_exchange(
+                ptr::null_mut(),
+                made,
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            if stored.is_err() {
+                // SAFETY: the box was not stored, so it is still this call's alone.
+                drop(unsafe { Box::from_raw(made) });
             }
         }
     }
