@@ -126,8 +126,7 @@ impl Classes {
     /// rest can serve a single class; never below the smallest slab, of which a small pool then has too few for every
     /// class.
     pub(crate) fn of_pool(capacity: u64, magazine_size: u32) -> Self {
-        let fits = |shift: &u32| u64::from(Self::count_in(*shift)) << *shift <= capacity / 4;
-        let slab_shift = SLAB_SHIFTS.rev().find(fits).unwrap_or(*SLAB_SHIFTS.start());
+        let slab_shift = Self::slab_shift_of(capacity);
         let mut classes = Self {
             slab_shift,
             count: Self::count_in(slab_shift),
@@ -135,10 +134,25 @@ impl Classes {
             magazine: [0; CLASSES],
         };
         for class in classes.all() {
-            let share = (classes.slab_bytes() / MAGAZINE_SHARE / classes.block_bytes(class)).max(1);
-            classes.magazine[class.index()] = magazine_size.min(share as u32);
+            let share = classes.slab_bytes() / MAGAZINE_SHARE / classes.block_bytes(class);
+            let most = share.clamp(1, magazine_size.into());
+            classes.magazine[class.index()] = most as u32;
         }
         classes
+    }
+
+    fn slab_shift_of(capacity: u64) -> u32 {
+        let fits = |shift: &u32| u64::from(Self::count_in(*shift)) << *shift <= capacity / 4;
+        SLAB_SHIFTS.rev().find(fits).unwrap_or(*SLAB_SHIFTS.start())
+    }
+
+    /// How many blocks make a magazine in a pool of `capacity` bytes, at most `most`.
+    ///
+    /// An idle thread's loaded magazine keeps the slabs that its blocks lie in from other classes: at worst as many as it has
+    /// blocks. So a magazine holds at most a block for every eighth slab.
+    pub(crate) fn fair_magazine(capacity: u64, most: u32) -> u32 {
+        let slabs = capacity >> Self::slab_shift_of(capacity);
+        (slabs / 8).clamp(1, most.into()) as u32
     }
 
     const fn largest_in(slab_shift: u32) -> u64 {
@@ -274,6 +288,14 @@ mod tests {
         }
         assert_eq!(classes.magazine(Class::HEADER), 64);
         assert_eq!(Classes::of_pool(64 << 20, 1).magazine(Class::HEADER), 1);
+    }
+
+    #[test]
+    fn a_fair_magazine_cannot_keep_more_than_an_eighth_of_the_slabs() {
+        assert_eq!(Classes::fair_magazine(1, 64), 1);
+        assert_eq!(Classes::fair_magazine(1 << 20, 64), 2);
+        assert_eq!(Classes::fair_magazine(16 << 20, 64), 32);
+        assert_eq!(Classes::fair_magazine(1 << 30, 64), 64);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The mbuf header: 192 bytes in front of every data area, laid out alike for Rust, C and other processes.
 //!
-//! `docs/layout.md` states the layout, `tests/layout.rs` asserts it. Who may touch what:
+//! `docs/layout.md` states the layout, a test below asserts it. Who may touch what:
 //!
 //! * **H1** `self_offset` and `class` are written when the block is carved and never again while its slab stays with
 //!   its class.

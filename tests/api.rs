@@ -114,6 +114,12 @@ fn a_prefaulted_pool_has_all_of_its_pages() {
         page[0].write(1);
     }
     assert_eq!(page_faults() - before, 0);
+    drop(mbuf);
+    assert_eq!(
+        pool.trim(),
+        16 << 20,
+        "what was touched ahead can be given back"
+    );
 }
 
 #[test]

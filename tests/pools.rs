@@ -35,6 +35,20 @@ fn mbufs_outlive_their_pools_last_handle_and_the_arena_goes_with_the_last_of_the
 }
 
 #[test]
+fn what_a_thread_has_cached_of_a_pool_without_handles_serves_its_copies() {
+    let _alone = alone();
+    let pool = pool(SMALL_SLAB * 2);
+    let original = pool.alloc_zeroed(32_000).unwrap();
+    let mut copy = original.copy_ref().unwrap();
+    // The only other block of its size, and now in this thread's magazine.
+    drop(pool.alloc(32_000).unwrap());
+    drop(pool);
+    copy.make_unique().unwrap();
+    copy.data_mut().unwrap().fill(1);
+    assert_eq!(original.data(), [0; 32_000]);
+}
+
+#[test]
 fn however_many_mbufs_are_out_the_last_of_them_ends_the_pool() {
     let _alone = alone();
     for count in [1, 2, 63, 64, 65, 1000, 20_000] {

@@ -82,7 +82,7 @@ fn print(write: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> 
 
 /// Runs the whole job; an error is the line that says why it is not a success.
 fn run(args: &Args) -> Result<(), String> {
-    let of_capture = |why: &dyn Display| format!("{}: {why}", args.capture.display());
+    let of_capture = |why: &dyn Display| format!("'{}': {why}", args.capture.display());
     let mut capture = Capture::open(&args.capture).map_err(|why| of_capture(&why))?;
     let size = fs::metadata(&args.capture)
         .map_err(|why| of_capture(&why))?
@@ -118,9 +118,8 @@ fn run(args: &Args) -> Result<(), String> {
 
 fn open_output(args: &Args) -> Result<Output, String> {
     let file = match &args.out {
-        Some(path) => {
-            output::create(path, &args.capture).map_err(|why| format!("{}: {why}", path.display()))
-        }
+        Some(path) => output::create(path, &args.capture)
+            .map_err(|why| format!("'{}': {why}", path.display())),
         None => output::temporary().map_err(|why| format!("no temporary file: {why}")),
     };
     file.map(Output::new)

@@ -43,7 +43,7 @@ pub(crate) fn judge(args: &Args, read: &Read, written: Result<File, Problem>) ->
 
 fn incomplete(args: &Args, problem: &Problem) -> Outcome {
     let failure = match &args.out {
-        Some(path) => format!("{}: {problem}", path.display()),
+        Some(path) => format!("'{}': {problem}", path.display()),
         None => format!("the temporary file: {problem}"),
     };
     Outcome {

@@ -341,9 +341,10 @@ impl Cache {
     pub(crate) unsafe fn detach(&self) -> bool {
         // SAFETY: C1.
         unsafe {
-            let unused = self.locals.get() == 0;
-            self.detached.set(!unused);
-            unused
+            // Not by way of one boolean: rustc 1.95 loses it when it is both stored negated and branched on.
+            let locals = self.locals.get();
+            self.detached.set(locals != 0);
+            locals == 0
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::slab::SlabTable;
 #[must_use = "options do nothing until build is called"]
 pub struct PoolBuilder {
     capacity: u64,
-    magazine_size: u32,
+    magazine_size: Option<u32>,
     huge_pages: HugePages,
     prefault: bool,
 }
@@ -44,16 +44,12 @@ impl PoolBuilder {
     /// Under the model checker four slabs.
     #[cfg(loom)]
     const DEFAULT_CAPACITY: u64 = 4 * crate::class::LOOM_SLAB;
-    const DEFAULT_MAGAZINE: u32 = if MAGAZINE_MAX < 64 {
-        MAGAZINE_MAX as u32
-    } else {
-        64
-    };
+    const DEFAULT_MAGAZINE: u32 = if cfg!(loom) { MAGAZINE_MAX as u32 } else { 64 };
 
     pub(super) fn new() -> Self {
         Self {
             capacity: Self::DEFAULT_CAPACITY,
-            magazine_size: Self::DEFAULT_MAGAZINE,
+            magazine_size: None,
             huge_pages: HugePages::default(),
             prefault: false,
         }
@@ -62,19 +58,21 @@ impl PoolBuilder {
     /// How much memory mbufs may take, headers included: from 1 byte to 256 GiB. Rounded up to whole slabs, of which a
     /// pool has at least one. Default 8 GiB.
     ///
-    /// This is address space: memory is used as it is touched. The tables of a pool, a few per cent more, are
-    /// touched as needed, too; those of a pool of nearly 256 GiB come out of its capacity.
+    /// This is address space: memory is used as it is touched. A pool's tables take more of it, 2 MiB and 15 % with the default
+    /// options and up to half with magazines of 1 block, and are touched as needed, too. What with its tables would be
+    /// over 256 GiB has so much less capacity.
     pub fn capacity(mut self, bytes: u64) -> Self {
         self.capacity = bytes;
         self
     }
 
-    /// How many blocks a thread keeps at hand at most, twice over, for each size: from 1 to 128, default 64.
+    /// How many blocks a thread keeps at hand at most, twice over, for each size: from 1 to 128. Default 64, but no more than
+    /// an eighth of the number of slabs, for an idle thread's blocks keep the slabs they lie in from other sizes.
     ///
     /// Larger magazines exchange less often with other threads; smaller ones keep less memory from them. Large blocks
     /// come in smaller magazines, of a quarter of a slab at most.
     pub fn magazine_size(mut self, blocks: u32) -> Self {
-        self.magazine_size = blocks;
+        self.magazine_size = Some(blocks);
         self
     }
 
@@ -104,13 +102,16 @@ impl PoolBuilder {
             let asked = self.capacity;
             return Err(BuildError::Capacity { asked });
         }
-        if self.magazine_size == 0 || self.magazine_size as usize > MAGAZINE_MAX {
-            let asked = self.magazine_size;
-            return Err(BuildError::MagazineSize { asked });
-        }
-        let classes = Classes::of_pool(self.capacity, self.magazine_size);
-        let slabs = self.capacity.div_ceil(classes.slab_bytes()) as u32;
-        let parts = self.plan_within_bounds(&classes, slabs);
+        let magazine_size = match self.magazine_size {
+            Some(asked) if asked == 0 || asked as usize > MAGAZINE_MAX => {
+                return Err(BuildError::MagazineSize { asked });
+            }
+            Some(asked) => asked,
+            None if cfg!(loom) => Self::DEFAULT_MAGAZINE,
+            None => Classes::fair_magazine(self.capacity, Self::DEFAULT_MAGAZINE),
+        };
+        let classes = Classes::of_pool(self.capacity, magazine_size);
+        let parts = Parts::within_bounds(&classes, self.capacity, magazine_size);
         let mapping = Mapping::reserve(parts.bytes)?;
         match self.prepare(&mapping, &classes, &parts) {
             Ok(()) => self.start(mapping, classes, parts),
@@ -118,34 +119,6 @@ impl PoolBuilder {
                 mapping.unmap();
                 Err(error)
             }
-        }
-    }
-
-    /// Plans as many of `slabs` as fit with their tables into what offsets can name.
-    fn plan_within_bounds(&self, classes: &Classes, slabs: u32) -> Parts {
-        let parts = self.plan(classes, slabs);
-        let excess = parts.bytes.saturating_sub(arena::MAX_BYTES);
-        if excess == 0 {
-            return parts;
-        }
-        self.plan(
-            classes,
-            slabs - excess.div_ceil(classes.slab_bytes()) as u32,
-        )
-    }
-
-    fn plan(&self, classes: &Classes, slabs: u32) -> Parts {
-        let capacity = u64::from(slabs) * classes.slab_bytes();
-        let mut plan = Plan::after(size_of::<State>());
-        let caches = CacheTable::plan(&mut plan, cache_count(capacity));
-        let magazines = magazine_count(classes, capacity) as u32;
-        let depot = Depot::plan(&mut plan, magazines, self.magazine_size);
-        let slabs = SlabTable::plan(&mut plan, classes, slabs, arena::HUGE);
-        Parts {
-            bytes: plan.len().next_multiple_of(arena::HUGE),
-            slabs,
-            depot,
-            caches,
         }
     }
 
@@ -181,6 +154,9 @@ impl PoolBuilder {
             parts.caches.lay_out(arena);
             parts.depot.lay_out(arena);
             parts.slabs.lay_out(arena);
+            if self.prefault {
+                parts.slabs.note_touched(arena);
+            }
             let state = State::new(
                 pin.id(),
                 reserved,
@@ -203,6 +179,38 @@ struct Parts {
     slabs: SlabTable,
     depot: Depot,
     caches: CacheTable,
+}
+
+impl Parts {
+    /// Plans as many slabs of `capacity` as fit, with their tables, into what offsets can name.
+    fn within_bounds(classes: &Classes, capacity: u64, magazine_size: u32) -> Self {
+        let mut slabs = capacity.div_ceil(classes.slab_bytes());
+        loop {
+            let parts = Self::plan(classes, slabs as u32, magazine_size);
+            if parts.bytes <= arena::MAX_BYTES {
+                return parts;
+            }
+            // The tables shrink with the slabs, so by this part of them the plan comes just about down to the bound.
+            let excess = u128::from(parts.bytes - arena::MAX_BYTES);
+            let too_many = u128::from(slabs) * excess / u128::from(parts.bytes);
+            slabs -= (too_many as u64).max(1);
+        }
+    }
+
+    fn plan(classes: &Classes, slabs: u32, magazine_size: u32) -> Self {
+        let capacity = u64::from(slabs) * classes.slab_bytes();
+        let mut plan = Plan::after(size_of::<State>());
+        let caches = CacheTable::plan(&mut plan, cache_count(capacity));
+        let magazines = magazine_count(classes, capacity) as u32;
+        let depot = Depot::plan(&mut plan, magazines, magazine_size);
+        let slabs = SlabTable::plan(&mut plan, classes, slabs, arena::HUGE);
+        Self {
+            bytes: plan.len().next_multiple_of(arena::HUGE),
+            slabs,
+            depot,
+            caches,
+        }
+    }
 }
 
 /// How many threads can have a cache at once; any more go past the caches.

@@ -140,7 +140,8 @@ impl Pool {
     /// This thread's own handle, which finds the thread's cache without looking for it.
     ///
     /// # Cost
-    /// A lookup, as in [`alloc`](Self::alloc), and a clone of this handle; make one for a thread's life or a long loop.
+    /// A lookup, as in [`alloc`](Self::alloc), and a clone of this handle; make one for a thread's life or a long loop. One that is
+    /// forgotten (`mem::forget`) keeps its thread's cache, and what is loaded in it, for the pool's life.
     pub fn local(&self) -> LocalPool {
         LocalPool::new(self.clone())
     }
@@ -165,7 +166,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Gives back to the system the memory of slabs that no mbuf uses, and returns how many bytes that was.
+    /// Gives back to the system the memory of slabs that no mbuf uses, and returns how many bytes these slabs have. Of a slab
+    /// that was not used whole, less than that was memory.
     ///
     /// The calling thread's cache and all threads' spare magazines are emptied. What stays is what is in use, what shares a
     /// slab with it, and what other threads have loaded.

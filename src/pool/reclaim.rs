@@ -8,10 +8,9 @@ use super::state::Core;
 use crate::arena::Offset;
 use crate::cache::{Backing, Cache};
 use crate::class::Class;
-use crate::sync::Backoff;
 
-/// How often a search is repeated because memory was on the move. Movers need a moment each; only one that is stopped by
-/// the system in the middle of a move makes a search give up with memory unseen.
+/// How often a search is repeated because memory was on the move: more often than other threads can move what there is,
+/// unless they go on for ever.
 #[cfg(not(loom))]
 const SEARCHES: u32 = 1000;
 #[cfg(loom)]
@@ -26,7 +25,6 @@ impl Core {
         mut attempt: impl FnMut(Backing<'_>) -> Option<T>,
     ) -> Option<T> {
         let from = self.backing();
-        let backoff = Backoff::new();
         for round in 0..SEARCHES {
             let before = from.slabs.transit.snapshot();
             if let Some(found) = attempt(from) {
@@ -39,10 +37,9 @@ impl Core {
             if self.free_slabs() {
                 continue;
             }
-            if from.slabs.transit.undisturbed(before) {
+            if from.slabs.transit.undisturbed(before) || !from.slabs.transit.wait() {
                 return None;
             }
-            backoff.snooze();
         }
         None
     }

@@ -176,12 +176,15 @@ impl Core {
     }
 
     /// The calling thread's cache, registered if need be. `None` for a thread that is ending or came when all caches
-    /// were taken, and once the pool's handles are gone.
+    /// were taken.
+    ///
+    /// Once the pool's handles are gone, only a thread that has a cache takes from it, and nobody frees to it: see
+    /// [`State::key`].
     pub(crate) fn attach<'a>(self) -> Option<&'a Cache> {
         if self.has_handles() {
             thread::attach(self)
         } else {
-            None
+            thread::existing(self)
         }
     }
 
@@ -227,8 +230,8 @@ impl Core {
     fn give_slowly(self, class: Class, block: Offset) {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
-            Some(cache) => unsafe { self.give_with(cache, class, block) },
-            None => self.give_directly(class, block),
+            Some(cache) if self.has_handles() => unsafe { self.give_with(cache, class, block) },
+            _ => self.give_directly(class, block),
         }
     }
 

@@ -133,7 +133,6 @@ pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
         return Some(cache);
     }
     let registry = registry();
-    end_closed(registry);
     let found = ATTACHED.try_with(|attached| {
         let mut entries = attached.entries.try_borrow_mut().ok()?;
         attached.registry.get_or_init(|| registry);
@@ -143,6 +142,7 @@ pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
         entries.retain(|entry| !registry.has_ended(entry.id));
         entries.try_reserve(1).ok()?;
         let cache = core.state().caches.acquire(core.arena())?;
+        end_closed(registry);
         entries.push(Entry { id, cache });
         Some(ptr::from_ref(cache))
     });
@@ -150,6 +150,19 @@ pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
     let cache = unsafe { found.ok()??.as_ref()? };
     remember(id.raw(), cache);
     Some(cache)
+}
+
+/// The calling thread's cache of the pool, if it has one, whether the pool still has handles or not.
+#[cold]
+pub(super) fn existing<'a>(core: Core) -> Option<&'a Cache> {
+    let id = core.id();
+    let found = ATTACHED.try_with(|attached| {
+        let entries = attached.entries.try_borrow().ok()?;
+        let entry = entries.iter().find(|entry| entry.id == id)?;
+        Some(entry.cache)
+    });
+    // SAFETY: a cache of this pool, whose arena is mapped for the caller's reasons.
+    unsafe { found.ok()??.as_ref() }
 }
 
 impl Drop for Attached {

@@ -35,7 +35,7 @@ struct Slab {
     state: SlabState,
     /// How often the slab was opened: where the generations of its blocks start. Its owner's (S1).
     opened: Field<u32>,
-    /// Whether it was opened since its pages were last given back. Written by its owner (S1), a hint to others.
+    /// Whether it may have pages of the system's. Written by its owner (S1), a hint to others.
     touched: Published32,
     /// Of a span's first slab: how many slabs the span has. Its owner's (S1).
     span: Field<u32>,
@@ -135,6 +135,13 @@ impl SlabTable {
             arena.lay_out::<Bits>(self.taken, sets);
             arena.lay_out::<Bits>(self.room, sets * CLASSES);
             arena.lay_out::<Bits>(self.home, self.home_words as usize * self.count as usize);
+        }
+    }
+
+    /// Notes that the system was made to give all slabs their pages.
+    pub(crate) fn note_touched(&self, arena: Arena) {
+        for index in 0..self.count {
+            self.slab(arena, index).touched.set(1);
         }
     }
 

@@ -7,7 +7,7 @@
 //! The word counts the movers now (low half) and the moves completed (high half).
 
 use crate::arena::InArena;
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Backoff, Ordering, fence};
 
 const MOVE: u64 = 1 << 32;
 const MOVERS: u64 = MOVE - 1;
@@ -31,8 +31,15 @@ pub(crate) struct Move<'a> {
     moved: bool,
 }
 
+/// How often a search that is disturbed looks whether the movers have got on. Only one that is stopped by the system in the
+/// middle of a move, or that a fork left in the parent, needs more.
+#[cfg(not(loom))]
+const PATIENCE: u32 = 1000;
+#[cfg(loom)]
+const PATIENCE: u32 = 8;
+
 /// What a search saw at its start.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Snapshot(u64);
 
 impl Transit {
@@ -60,6 +67,19 @@ impl Transit {
         fence(Ordering::SeqCst);
         before.0 & MOVERS == 0 && self.0.load(Ordering::Relaxed) == before.0
     }
+
+    /// Waits a moment while movers are at work and none gets on. False when that is too long: they are stopped.
+    pub(crate) fn wait(&self) -> bool {
+        let seen = self.snapshot();
+        if seen.0 & MOVERS == 0 {
+            return true;
+        }
+        let backoff = Backoff::new();
+        (0..PATIENCE).any(|_| {
+            backoff.snooze();
+            self.snapshot() != seen
+        })
+    }
 }
 
 impl Move<'_> {
@@ -84,6 +104,16 @@ impl Drop for Move<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mover_that_does_not_get_on_is_not_waited_for_for_ever() {
+        let transit = Transit::fresh();
+        assert!(transit.wait());
+        let stopped = transit.begin();
+        assert!(!transit.wait());
+        drop(stopped);
+        assert!(transit.wait());
+    }
 
     #[test]
     fn a_search_is_disturbed_by_moves_and_movers_only() {
