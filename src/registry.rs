@@ -14,7 +14,7 @@
 //! ```
 
 use crate::arena::{Arena, Mapping};
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, fence, process_static};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, Witness, fence, process_static};
 use std::ptr::{self, NonNull};
 
 const STATE_SHIFT: u32 = 30;
@@ -86,6 +86,8 @@ struct Slot {
     word: AtomicU64,
     base: AtomicPtr<u8>,
     bytes: AtomicU64,
+    /// Stands for the arena: read by who has pinned it, written by who unmaps it.
+    arena: Witness,
 }
 
 /// Some slots, and where there are more.
@@ -102,6 +104,7 @@ impl Slot {
             word: AtomicU64::new(0),
             base: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicU64::new(0),
+            arena: Witness::new(),
         }
     }
 
@@ -111,6 +114,7 @@ impl Slot {
             word: AtomicU64::new(0),
             base: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicU64::new(0),
+            arena: Witness::new(),
         }
     }
 }
@@ -301,10 +305,10 @@ impl Pin {
 
     /// Whether the pool's last handle is gone.
     ///
-    /// A free that is the last one and the close of the last handle must not miss each other. Both change the word, so
-    /// one comes second and sees what the other did before: the closer the count of the free, or this caller the close.
+    /// Frees that are the last ones and the close of the last handle must not miss each other. All that might end the pool ask
+    /// here, the closer after its close, and asking changes the word: who comes last sees what all others did before.
     pub(crate) fn is_closed(&self) -> bool {
-        // Release: pairs with the acquire in `close`. Acquire: pairs with the release there.
+        // Acquire and release: pairs with itself.
         Word(self.slot.word.fetch_add(0, Ordering::AcqRel)).state() == CLOSED
     }
 
@@ -317,11 +321,11 @@ impl Pin {
         let mut now = Word(self.slot.word.load(Ordering::Relaxed));
         while now.state() == from {
             let new = Word::new(now.generation(), to, now.pins());
-            // Acquire and release: pairs with `is_closed`.
+            // Relaxed: who closes asks `is_closed` afterwards, and an end is ordered by the pins.
             match self.slot.word.compare_exchange_weak(
                 now.0,
                 new.0,
-                Ordering::AcqRel,
+                Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return,
@@ -333,6 +337,7 @@ impl Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
+        self.slot.arena.read();
         // Release: pairs with the fence below: what was done under the pin happened before the arena goes.
         let before = Word(self.slot.word.fetch_sub(1, Ordering::Release));
         debug_assert!(before.pins() > 0);
@@ -352,6 +357,7 @@ impl Slot {
         // Relaxed: written before the pool was opened.
         let base = self.base.load(Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
+        self.arena.write();
         if let Some(base) = NonNull::new(base) {
             // SAFETY: the parts were given to the registry, and the pool's last pin takes them back.
             unsafe { Mapping::from_parts(base, bytes) }.unmap();

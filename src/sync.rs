@@ -157,6 +157,13 @@ impl Witness {
     pub(crate) fn write(&self) {}
 }
 
+// SAFETY: there is nothing in it but what loom watches.
+#[cfg(loom)]
+unsafe impl Send for Witness {}
+// SAFETY: as above.
+#[cfg(loom)]
+unsafe impl Sync for Witness {}
+
 #[cfg(loom)]
 impl Witness {
     pub(crate) fn new() -> Self {

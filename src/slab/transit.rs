@@ -48,7 +48,7 @@ impl Transit {
         // Relaxed, ordered by the fence: a search that sees any effect of the move and then checks also sees this.
         self.0.fetch_add(1, Ordering::Relaxed);
         // Pairs with the fence in `undisturbed`.
-        fence(Ordering::SeqCst);
+        fence(Ordering::Release);
         Move {
             transit: self,
             moved: false,
@@ -64,7 +64,7 @@ impl Transit {
     /// Whether nothing was on the move since `before`: what the search did not find was not there.
     pub(crate) fn undisturbed(&self, before: Snapshot) -> bool {
         // Pairs with the fence in `begin`: if the search saw a place emptied by a move, the load sees its announcement.
-        fence(Ordering::SeqCst);
+        fence(Ordering::Acquire);
         before.0 & MOVERS == 0 && self.0.load(Ordering::Relaxed) == before.0
     }
 

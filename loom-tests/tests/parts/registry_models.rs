@@ -32,6 +32,32 @@ fn a_pinned_pool_stays_mapped() {
     });
 }
 
+/// A thread that knows of a pool by the registry alone sees it as it was built.
+#[test]
+fn who_comes_upon_a_closed_pool_sees_it_whole() {
+    explore("who_comes_upon_a_closed_pool_sees_it_whole", ALL, || {
+        let thread = thread::spawn(|| {
+            for pin in registry().closed() {
+                // SAFETY: written before the pool was opened, and not since.
+                unsafe { assert_eq!((*witness(&pin)).get(), 1) };
+            }
+        });
+        let first = registry()
+            .register(Mapping::reserve(4096).unwrap())
+            .unwrap();
+        // SAFETY: the mapping is ours, and nobody can pin it before it is opened.
+        unsafe {
+            witness(&first).write(crate::sync::Field::new(0));
+            (*witness(&first)).set(1);
+        }
+        first.open();
+        first.close();
+        first.end();
+        drop(first);
+        thread.join().unwrap();
+    });
+}
+
 fn witness(pin: &crate::registry::Pin) -> *mut crate::sync::Field<u32> {
     pin.arena().base().as_ptr().cast()
 }

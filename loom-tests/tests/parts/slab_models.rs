@@ -182,6 +182,25 @@ fn a_late_taker_does_not_take_from_another_class() {
     });
 }
 
+/// A slab leaves its class and is opened for it again, with equal counts, while a taker of its first life is between its two
+/// steps: the taker sees that this is another life, and what its opener did.
+#[test]
+fn a_late_taker_sees_the_slabs_next_life() {
+    explore("a_late_taker_sees_the_slabs_next_life", ALL, || {
+        let parts = Parts::new(1);
+        let out = parts.open(HEADER, 1);
+        let other = parts.clone();
+        let thread = thread::spawn(move || {
+            other.give(HEADER, &out);
+            other.slabs.reclaim(other.arena);
+            other.open(HEADER, 1)
+        });
+        let mut all = parts.take(HEADER, 1);
+        all.extend(thread.join().unwrap());
+        parts.assert_conserved(HEADER, &all);
+    });
+}
+
 /// The pages of a free slab go back to the system while a class opens it: one after the other.
 #[test]
 fn a_slab_is_discarded_or_opened() {
