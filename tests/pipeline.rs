@@ -578,7 +578,7 @@ fn what_is_no_capture_is_refused_in_a_line() {
         assert!(written.is_empty());
     }
     let missing = bench.command().arg(bench.path("missing")).output().unwrap();
-    assert_complaint(&missing, 1, "missing: ");
+    assert_complaint(&missing, 1, "missing': ");
     let folder = bench.command().arg(&bench.folder).output().unwrap();
     assert_complaint(&folder, 1, "not a regular file");
 }
@@ -611,7 +611,7 @@ fn the_capture_is_not_written_over() {
         .arg(nowhere)
         .output()
         .unwrap();
-    assert_complaint(&output, 1, "no/such/folder/out: ");
+    assert_complaint(&output, 1, "no/such/folder/out': ");
 }
 
 #[test]
