@@ -211,7 +211,7 @@ mod system {
     use std::alloc::Layout;
 
     /// How many pools of the calling system thread's models are mapped. When an execution has ended there is none, unless
-    /// the model leaks one or uses [`Pool::global`](crate::Pool::global).
+    /// the model leaks one.
     pub fn live_arenas() -> usize {
         LIVE_ARENAS.get()
     }

@@ -40,8 +40,8 @@ impl Head {
 struct Stack(AtomicU64);
 
 impl Stack {
-    const fn zeroed(zero: AtomicU64) -> Self {
-        Self(zero)
+    fn new() -> Self {
+        Self(AtomicU64::new(0))
     }
 
     /// Whether the stack looked empty.
@@ -121,6 +121,8 @@ unsafe impl InArena for Field<u32> {
     }
 }
 
+const _: () = assert!(size_of::<MagazineHead>().is_multiple_of(align_of::<Field<u32>>()));
+
 fn head_of<'a>(arena: Arena, magazine: Offset) -> &'a MagazineHead {
     // SAFETY: magazines are laid out with the depot and never become anything else (D2).
     unsafe { arena.get(magazine) }
@@ -156,8 +158,6 @@ impl Magazine {
     }
 
     fn items<'a>(&self, arena: Arena, count: usize) -> &'a [Field<u32>] {
-        let first = self.at.plus(0).bytes() + size_of::<MagazineHead>();
-        debug_assert!(first.is_multiple_of(align_of::<Field<u32>>()));
         // SAFETY: the items follow the head, laid out with the depot, `Depot::size` of them, which bounds every count.
         unsafe {
             let items = arena.at::<u8>(self.at).add(size_of::<MagazineHead>());
@@ -223,7 +223,6 @@ impl Depot {
     pub(crate) fn plan(plan: &mut Plan, count: u32, size: u32) -> Self {
         let bytes = size_of::<MagazineHead>() + size as usize * size_of::<Field<u32>>();
         let stride = (bytes as u64).next_multiple_of(crate::arena::GRANULE as u64);
-        let zero = || AtomicU64::new(0);
         Self {
             magazines: plan.bytes(
                 stride * u64::from(count),
@@ -232,11 +231,11 @@ impl Depot {
             stride: stride as u32,
             count,
             size,
-            empty: CachePadded::new(Stack::zeroed(zero())),
+            empty: CachePadded::new(Stack::new()),
             used: CachePadded::new(AtomicU32::new(0)),
             classes: std::array::from_fn(|_| {
                 CachePadded::new(ClassDepot {
-                    full: Stack::zeroed(zero()),
+                    full: Stack::new(),
                     blocks: Tally::new(),
                 })
             }),

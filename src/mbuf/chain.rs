@@ -113,18 +113,17 @@ impl Mbuf {
                 return self.header().segments().into();
             }
         }
-        self.segments_by_walk()
+        self.headers().count()
     }
 
-    fn segments_by_walk(&self) -> usize {
-        std::iter::successors(Some(self.header()), |header| self.after(header)).count()
-    }
-
-    /// The header behind `header` in this chain.
-    fn after(&self, header: &Header) -> Option<&Header> {
-        // SAFETY: M1: the chain is ours and shared at least.
-        let next = unsafe { header.next() }?;
-        Some(self.core().header(next))
+    /// The headers of this chain from here on.
+    fn headers(&self) -> impl Iterator<Item = &Header> {
+        let core = self.core();
+        std::iter::successors(Some(self.header()), move |header| {
+            // SAFETY: M1: the chain is ours and shared at least.
+            let next = unsafe { header.next() }?;
+            Some(core.header(next))
+        })
     }
 
     /// Bytes of valid data in all segments from here on.
@@ -132,7 +131,7 @@ impl Mbuf {
     /// # Cost
     /// Walks the headers of the chain.
     pub fn total_len(&self) -> usize {
-        std::iter::successors(Some(self.header()), |header| self.after(header))
+        self.headers()
             // SAFETY: H3.
             .map(|header| unsafe { header.data_len() })
             .sum()
