@@ -62,8 +62,6 @@ mod test_parts;
 
 pub use arena::HugePages;
 #[cfg(loom)]
-pub use arena::live_arenas;
-#[cfg(loom)]
 pub use class::LOOM_SLAB;
 pub use error::{AllocError, BuildError, LenError, SystemError};
 pub use header::USER_AREA;
@@ -72,3 +70,5 @@ pub use mbuf::{
     free_bulk,
 };
 pub use pool::{ClassStats, LocalPool, Pool, PoolBuilder, Stats};
+#[cfg(any(loom, shuttle))]
+pub use sync::live_arenas;

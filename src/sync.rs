@@ -1,7 +1,7 @@
 //! The one place that names atomics, cells and thread-locals.
 //!
 //! Everything else in the crate takes them from here, so that one switch (`--cfg loom`) puts the whole library,
-//! unchanged, under the model checker.
+//! unchanged, under the model checker, and another (`--cfg shuttle`) under shuttle's scheduler, at its real sizes.
 //!
 //! Beside the atomics there are:
 //!
@@ -10,11 +10,19 @@
 //!   (statistics, a handle check), and [`Tally`], a count for information. No protocol rests on their order, so loom
 //!   does not branch on them.
 
+// By its path, because the models mount this file elsewhere.
+#[cfg(shuttle)]
+#[path = "sync/scheduled.rs"]
+mod scheduled;
+
 #[cfg(not(loom))]
-pub(crate) use std::sync::{
-    Arc,
-    atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
-};
+pub(crate) use std::sync::Arc;
+
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+
+#[cfg(shuttle)]
+pub(crate) use scheduled::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
@@ -182,10 +190,15 @@ impl Witness {
 /// A `thread_local!` that costs one address computation: const-initialised, where the model checker allows.
 macro_rules! thread_static {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         thread_local! {
             $(#[$attribute])*
             static $name: $type = const { $value };
+        }
+        #[cfg(shuttle)]
+        shuttle::thread_local! {
+            $(#[$attribute])*
+            static $name: $type = $value;
         }
         #[cfg(loom)]
         loom::thread_local! {
@@ -194,16 +207,20 @@ macro_rules! thread_static {
     };
 }
 
-/// A function that returns a `static`. Loom makes it afresh for each execution; it drops it when the first thread ends, or,
-/// where that is too early for other threads, leaks it.
+/// A function that returns a `static`. Loom and shuttle make it afresh for each execution. Loom drops it when the first
+/// thread ends, or, where that is too early for other threads, leaks it.
 macro_rules! process_static {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident() -> $type:ty = $value:expr;) => {
         $(#[$attribute])*
         $visibility fn $name() -> &'static $type {
-            #[cfg(not(loom))]
+            #[cfg(not(any(loom, shuttle)))]
             static VALUE: $type = $value;
             #[cfg(loom)]
             loom::lazy_static! {
+                static ref VALUE: $type = $value;
+            }
+            #[cfg(shuttle)]
+            shuttle::lazy_static! {
                 static ref VALUE: $type = $value;
             }
             #[allow(clippy::explicit_auto_deref)]
@@ -213,10 +230,14 @@ macro_rules! process_static {
     ($(#[$attribute:meta])* leaked $visibility:vis fn $name:ident() -> $type:ty = $value:expr;) => {
         $(#[$attribute])*
         $visibility fn $name() -> &'static $type {
-            #[cfg(not(loom))]
+            #[cfg(not(any(loom, shuttle)))]
             static VALUE: $type = $value;
             #[cfg(loom)]
             loom::lazy_static! {
+                static ref VALUE: &'static $type = Box::leak(Box::new($value));
+            }
+            #[cfg(shuttle)]
+            shuttle::lazy_static! {
                 static ref VALUE: &'static $type = Box::leak(Box::new($value));
             }
             &VALUE
@@ -227,27 +248,42 @@ macro_rules! process_static {
 pub(crate) use process_static;
 pub(crate) use thread_static;
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 std::thread_local! {
-    /// See [`live_arenas`](crate::arena::live_arenas). All threads of a model are one thread of the system.
-    pub(crate) static LIVE_ARENAS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    /// All threads of a model are one thread of the system.
+    static LIVE_ARENAS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// How many pools of the calling system thread's models are mapped. When an execution has ended there is none, unless
+/// the model leaks one.
+#[cfg(any(loom, shuttle))]
+pub fn live_arenas() -> usize {
+    LIVE_ARENAS.get()
+}
+
+/// Notes, for models, that an arena was mapped, or that one was unmapped.
+pub(crate) fn count_arena(mapped: bool) {
+    #[cfg(any(loom, shuttle))]
+    LIVE_ARENAS.set(LIVE_ARENAS.get() + usize::from(mapped) - usize::from(!mapped));
+    #[cfg(not(any(loom, shuttle)))]
+    let _ = mapped;
 }
 
 /// Whether the model under way has failed: its threads are gone, and what is dropped late can only give up.
 #[inline(always)]
 pub(crate) fn model_has_failed() -> bool {
-    cfg!(loom) && std::thread::panicking()
+    cfg!(any(loom, shuttle)) && std::thread::panicking()
 }
 
 /// Lets other threads run while this one waits for a step that one of them is about to finish.
 ///
 /// Only failing paths wait: never alloc, free, copy-ref or chain while memory is to be had.
-pub(crate) struct Backoff(#[cfg(not(loom))] crossbeam_utils::Backoff);
+pub(crate) struct Backoff(#[cfg(not(any(loom, shuttle)))] crossbeam_utils::Backoff);
 
 impl Backoff {
     pub(crate) fn new() -> Self {
         Self(
-            #[cfg(not(loom))]
+            #[cfg(not(any(loom, shuttle)))]
             crossbeam_utils::Backoff::new(),
         )
     }
@@ -255,15 +291,17 @@ impl Backoff {
     /// After a failed compare-and-swap: somebody else made progress, so there is nothing to wait for.
     #[inline]
     pub(crate) fn spin(&self) {
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         self.0.spin();
     }
 
     /// Spins, and after some rounds yields to the system's scheduler.
     pub(crate) fn snooze(&self) {
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         self.0.snooze();
         #[cfg(loom)]
         loom::thread::yield_now();
+        #[cfg(shuttle)]
+        shuttle::thread::yield_now();
     }
 }

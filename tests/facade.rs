@@ -1,4 +1,4 @@
-//! Atomics, cells and thread-locals are named in `src/sync.rs` alone, so that one switch puts the whole library under the
+//! Atomics, cells and thread-locals are named in `src/sync.rs` and below it alone, so that one switch puts the whole library under the
 //! model checker.
 
 use std::fs;
@@ -27,9 +27,10 @@ fn nothing_goes_round_the_facade() {
         "UnsafeCell",
         "thread_local!",
         "loom::",
+        "shuttle::",
     ];
     for file in files {
-        if file == root.join("sync.rs") {
+        if file == root.join("sync.rs") || file.starts_with(root.join("sync")) {
             continue;
         }
         let text = fs::read_to_string(&file).unwrap();

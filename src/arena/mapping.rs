@@ -54,6 +54,7 @@ impl Mapping {
 mod system {
     use super::{HUGE, HugePages, Mapping, NonNull};
     use crate::error::{BuildError, SystemError};
+    use crate::sync::count_arena;
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
     fn refused(error: rustix::io::Errno) -> SystemError {
@@ -80,6 +81,7 @@ mod system {
                 )
             };
             let start: *mut u8 = found.map_err(|e| BuildError::Reserve(refused(e)))?.cast();
+            count_arena(true);
             let before = aligned_part(start, HUGE as usize);
             let after = room - before - length;
             // SAFETY: both ends lie inside the mapping just made and outside the part that is kept.
@@ -169,6 +171,7 @@ mod system {
 
         /// Gives the mapping back to the system. Nobody may touch the arena any more.
         pub(crate) fn unmap(self) {
+            count_arena(false);
             // SAFETY: the range is a mapping of ours, owned by `self`; the caller knows of no user.
             let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes as usize) };
         }
@@ -199,22 +202,13 @@ mod system {
     }
 }
 
-#[cfg(loom)]
-pub use system::live_arenas;
-
 /// Under the model checker an arena is heap memory: nothing is mapped and nothing is lazy.
 #[cfg(loom)]
 mod system {
     use super::{HUGE, HugePages, Mapping, NonNull};
     use crate::error::{BuildError, SystemError};
-    use crate::sync::LIVE_ARENAS;
+    use crate::sync::count_arena;
     use std::alloc::Layout;
-
-    /// How many pools of the calling system thread's models are mapped. When an execution has ended there is none, unless
-    /// the model leaks one.
-    pub fn live_arenas() -> usize {
-        LIVE_ARENAS.get()
-    }
 
     fn layout(bytes: u64) -> Layout {
         Layout::from_size_align(bytes as usize, HUGE as usize).expect("a model's arena is small")
@@ -225,7 +219,7 @@ mod system {
             // SAFETY: the layout has a size.
             let base = unsafe { std::alloc::alloc_zeroed(layout(bytes)) };
             let base = NonNull::new(base).ok_or(BuildError::Reserve(SystemError::OUT_OF_MEMORY))?;
-            LIVE_ARENAS.set(LIVE_ARENAS.get() + 1);
+            count_arena(true);
             Ok(Self { base, bytes })
         }
 
@@ -238,7 +232,7 @@ mod system {
         }
 
         pub(crate) fn unmap(self) {
-            LIVE_ARENAS.set(LIVE_ARENAS.get() - 1);
+            count_arena(false);
             // SAFETY: allocated in `reserve` with the same layout.
             unsafe { std::alloc::dealloc(self.base.as_ptr(), layout(self.bytes)) };
         }

@@ -13,8 +13,6 @@
 mod mapping;
 
 pub use mapping::HugePages;
-#[cfg(loom)]
-pub use mapping::live_arenas;
 pub(crate) use mapping::{HUGE, Mapping};
 
 use std::num::NonZeroU32;
