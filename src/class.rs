@@ -102,6 +102,8 @@ pub(crate) struct Classes {
     count: u32,
     largest: u64,
     magazine: [u32; CLASSES],
+    /// By class: 2^32 over the granules of a block, rounded up.
+    reciprocal: [u32; CLASSES],
 }
 
 // SAFETY: integers, for which zero bytes are a value.
@@ -112,6 +114,7 @@ unsafe impl InArena for Classes {
             count: 0,
             largest: 0,
             magazine: [0; CLASSES],
+            reciprocal: [0; CLASSES],
         }
     }
 }
@@ -132,11 +135,14 @@ impl Classes {
             count: Self::count_in(slab_shift),
             largest: Self::largest_in(slab_shift),
             magazine: [0; CLASSES],
+            reciprocal: [0; CLASSES],
         };
         for class in classes.all() {
             let share = classes.slab_bytes() / MAGAZINE_SHARE / classes.block_bytes(class);
             let most = share.clamp(1, magazine_size.into());
             classes.magazine[class.index()] = most as u32;
+            let granules = classes.block_bytes(class) / GRANULE as u64;
+            classes.reciprocal[class.index()] = (u64::from(u32::MAX) / granules + 1) as u32;
         }
         classes
     }
@@ -204,6 +210,17 @@ impl Classes {
     #[inline]
     pub(crate) fn magazine(&self, class: Class) -> u32 {
         self.magazine[class.index()]
+    }
+
+    /// Which block of its slab, all of `class`, the byte at `inside` belongs to.
+    ///
+    /// By multiplication, exact for whole granules of a slab: there are at most 2^15, so the reciprocal's error, less than a
+    /// block's granules in 2^32, does not add up to one block.
+    #[inline]
+    pub(crate) fn block_number(&self, class: Class, inside: u64) -> u32 {
+        debug_assert!(inside < self.slab_bytes());
+        let granules = inside / GRANULE as u64;
+        (granules * u64::from(self.reciprocal[class.index()]) >> 32) as u32
     }
 
     /// How many slabs a span with `data` bytes takes.
@@ -296,6 +313,19 @@ mod tests {
         assert_eq!(Classes::fair_magazine(1 << 20, 64), 2);
         assert_eq!(Classes::fair_magazine(16 << 20, 64), 32);
         assert_eq!(Classes::fair_magazine(1 << 30, 64), 64);
+    }
+
+    #[test]
+    fn every_granule_of_a_slab_is_its_blocks() {
+        for capacity in [1, 64 << 20, 1 << 30] {
+            let classes = pool(capacity);
+            for class in classes.all() {
+                for inside in (0..classes.slab_bytes()).step_by(GRANULE) {
+                    let number = inside / classes.block_bytes(class);
+                    assert_eq!(u64::from(classes.block_number(class, inside)), number);
+                }
+            }
+        }
     }
 
     #[test]

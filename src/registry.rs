@@ -7,6 +7,10 @@
 //! A slot of the registry serves one pool after another; its word counts them (the generation), so that an identity is
 //! never that of two pools. Slots are never freed.
 //!
+//! A pool may be *kept*, as those of the C interface are: when it ends, its memory goes back to the system but its addresses stay
+//! reserved, for the next such pool of as many bytes. So whatever address a C program comes with, looking at it is looking
+//! at memory, without a pin: the pool's, or zeros, which are no pool's blocks.
+//!
 //! ```text
 //! bits  0..30  pins
 //! bits 30..32  state: vacant, shut (being set up or unmapped), closed (handles gone, mbufs out), open
@@ -86,6 +90,8 @@ struct Slot {
     word: AtomicU64,
     base: AtomicPtr<u8>,
     bytes: AtomicU64,
+    /// Not 0: base and bytes are this slot's for ever.
+    kept: AtomicU64,
     /// Stands for the arena: read by who has pinned it, written by who unmaps it.
     arena: Witness,
 }
@@ -104,6 +110,7 @@ impl Slot {
             word: AtomicU64::new(0),
             base: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
             arena: Witness::new(),
         }
     }
@@ -114,6 +121,7 @@ impl Slot {
             word: AtomicU64::new(0),
             base: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
             arena: Witness::new(),
         }
     }
@@ -187,16 +195,14 @@ impl Registry {
 
     /// Notes a pool and returns the pin that its first handle is to hold. The pool is shut until that pin
     /// [opens](Pin::open) it. `None` when the heap is exhausted; the mapping is then returned to the system.
-    pub(crate) fn register(&'static self, mapping: Mapping) -> Option<Pin> {
+    pub(crate) fn register(&'static self, mapping: Mapping, keep: bool) -> Option<Pin> {
+        let suits = |slot: &Slot| if keep { slot.is_new() } else { !slot.is_kept() };
         let mut chunk = &self.first;
         let mut base = 0;
         loop {
             for (index, slot) in chunk.slots.iter().enumerate() {
-                if let Some(generation) = slot.claim() {
-                    let (address, bytes) = mapping.into_parts();
-                    // Relaxed: published by the release in `open`.
-                    slot.base.store(address.as_ptr(), Ordering::Relaxed);
-                    slot.bytes.store(bytes, Ordering::Relaxed);
+                if let Some(generation) = slot.claim_if(suits) {
+                    slot.hold(mapping, keep);
                     let id = PoolId::new(base + index, generation);
                     return Some(Pin { slot, id });
                 }
@@ -210,6 +216,49 @@ impl Registry {
                 }
             }
         }
+    }
+
+    /// As [`register`](Self::register), for a kept pool of `bytes` in the place of one that has ended, if there is such a place.
+    /// Its memory reads as zero.
+    #[cfg(feature = "capi")]
+    pub(crate) fn register_again(&'static self, bytes: u64) -> Option<Pin> {
+        self.slots().find_map(|(index, slot)| {
+            let generation = slot.claim_if(|slot| slot.keeps(bytes))?;
+            let id = PoolId::new(index, generation);
+            Some(Pin { slot, id })
+        })
+    }
+
+    /// The arena of the kept pool that is at `address`, if there is one, without pinning it: the arena stays readable, though its pool may
+    /// end meanwhile.
+    #[cfg(feature = "capi")]
+    pub(crate) fn kept_at(&'static self, address: usize) -> Option<Arena> {
+        self.slots().find_map(|(_, slot)| {
+            let (base, bytes) = slot.range()?;
+            let inside = address.wrapping_sub(base.as_ptr().addr());
+            // SAFETY: a kept slot's mapping stays for ever.
+            ((inside as u64) < bytes).then(|| unsafe { Arena::from_base(base) })
+        })
+    }
+
+    /// The arena of a kept pool that has handles, by its identity, without pinning it.
+    #[cfg(feature = "capi")]
+    #[inline]
+    pub(crate) fn kept(&'static self, id: PoolId) -> Option<Arena> {
+        let slot = match self.first.slots.get(id.slot()) {
+            Some(slot) => slot,
+            None => self.slot(id)?,
+        };
+        // Relaxed: whoever has the identity by right got it from who opened the pool.
+        let now = Word(slot.word.load(Ordering::Relaxed));
+        let (base, _) = slot.range()?;
+        let is_open = now.generation() == id.generation() && now.state() == OPEN;
+        // SAFETY: a kept slot's mapping stays for ever.
+        is_open.then(|| unsafe { Arena::from_base(base) })
+    }
+
+    fn slots(&'static self) -> impl Iterator<Item = (usize, &'static Slot)> {
+        self.chunks().flat_map(|chunk| &chunk.slots).enumerate()
     }
 
     /// Pins the pool, unless it has ended.
@@ -235,8 +284,7 @@ impl Registry {
 
     /// Pools whose handles are gone and whose mbufs perhaps, too: they end when somebody looks.
     pub(crate) fn closed(&'static self) -> impl Iterator<Item = Pin> {
-        let slots = self.chunks().flat_map(|chunk| &chunk.slots);
-        slots.enumerate().filter_map(move |(index, slot)| {
+        self.slots().filter_map(move |(index, slot)| {
             // Relaxed: a glance; pinning decides.
             let now = Word(slot.word.load(Ordering::Relaxed));
             let id = PoolId::new(index, now.generation());
@@ -260,6 +308,56 @@ pub(crate) struct Pin {
 }
 
 impl Slot {
+    /// Whether its addresses are reserved for ever.
+    fn is_kept(&self) -> bool {
+        // Relaxed: set once, by who owns the slot.
+        self.kept.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether it never had a pool. Only such a slot can be kept: of another, somebody might see the old base as kept.
+    fn is_new(&self) -> bool {
+        self.base.load(Ordering::Relaxed).is_null()
+    }
+
+    #[cfg(feature = "capi")]
+    fn keeps(&self, bytes: u64) -> bool {
+        self.is_kept() && self.bytes.load(Ordering::Relaxed) == bytes
+    }
+
+    /// Relaxed, all: published by the release in `open`; who looks without a pin finds a kept slot whole or not at all.
+    fn hold(&self, mapping: Mapping, keep: bool) {
+        let (address, bytes) = mapping.into_parts();
+        self.base.store(address.as_ptr(), Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+        self.kept.store(keep.into(), Ordering::Relaxed);
+    }
+
+    /// Where a kept slot's arena is. Of one that is just being made, a thread may see a part: then it is nowhere, or empty.
+    #[cfg(feature = "capi")]
+    #[inline]
+    fn range(&self) -> Option<(NonNull<u8>, u64)> {
+        let base = NonNull::new(self.base.load(Ordering::Relaxed))?;
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        self.is_kept().then_some((base, bytes))
+    }
+
+    /// Claims the slot if it is vacant and suits.
+    fn claim_if(&self, suits: impl Fn(&Self) -> bool) -> Option<u64> {
+        // At a glance first, and then for good: it may have had another pool in between.
+        let generation = suits(self).then(|| self.claim())??;
+        if suits(self) {
+            return Some(generation);
+        }
+        self.vacate(generation);
+        None
+    }
+
+    fn vacate(&self, generation: u64) {
+        let vacant = Word::new(generation, VACANT, 0);
+        // Release: pairs with the acquire in `claim`.
+        self.word.store(vacant.0, Ordering::Release);
+    }
+
     fn claim(&self) -> Option<u64> {
         let now = Word(self.word.load(Ordering::Relaxed));
         if now.state() != VACANT {
@@ -289,6 +387,14 @@ impl Pin {
         let base = self.slot.base.load(Ordering::Relaxed);
         // SAFETY: a registered pool has a base, and while the pin exists it is mapped.
         unsafe { Arena::from_base(NonNull::new_unchecked(base)) }
+    }
+
+    /// The pool's mapping, for who sets it up. It stays the registry's.
+    #[cfg(feature = "capi")]
+    pub(crate) fn mapping(&self) -> Mapping {
+        let bytes = self.slot.bytes.load(Ordering::Relaxed);
+        // SAFETY: what the slot holds; only looked at, and not ended, by who sets the pool up.
+        unsafe { Mapping::from_parts(self.arena().base(), bytes) }
     }
 
     /// The pool is built: lets others pin it.
@@ -360,11 +466,15 @@ impl Slot {
         self.arena.write();
         if let Some(base) = NonNull::new(base) {
             // SAFETY: the parts were given to the registry, and the pool's last pin takes them back.
-            unsafe { Mapping::from_parts(base, bytes) }.unmap();
+            let mapping = unsafe { Mapping::from_parts(base, bytes) };
+            if !self.is_kept() {
+                mapping.unmap();
+            } else if !mapping.clear() {
+                // Never again to be used: what the pool left cannot be cleared away.
+                return;
+            }
         }
-        let vacant = Word::new(id.generation(), VACANT, 0);
-        // Release: pairs with the acquire in `claim`.
-        self.word.store(vacant.0, Ordering::Release);
+        self.vacate(id.generation());
     }
 }
 
@@ -374,7 +484,7 @@ mod tests {
 
     fn new_pool() -> Pin {
         registry()
-            .register(Mapping::reserve(4096).unwrap())
+            .register(Mapping::reserve(4096).unwrap(), false)
             .unwrap()
     }
 

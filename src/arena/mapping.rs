@@ -45,6 +45,7 @@ impl Mapping {
         (self.base, self.bytes)
     }
 
+    #[cfg(test)]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -169,6 +170,17 @@ mod system {
             Ok(())
         }
 
+        /// Gives the memory back to the system and keeps the addresses: the arena reads as zero, at any time. False where the
+        /// system refuses; then the content is what it was.
+        pub(crate) fn clear(self) -> bool {
+            count_arena(false);
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+            let bytes = self.bytes as usize;
+            // SAFETY: the fixed mapping replaces one that is owned by `self` and has no user that needs its content.
+            unsafe { mmap_anonymous(self.base.as_ptr().cast(), bytes, access, flags).is_ok() }
+        }
+
         /// Gives the mapping back to the system. Nobody may touch the arena any more.
         pub(crate) fn unmap(self) {
             count_arena(false);
@@ -229,6 +241,11 @@ mod system {
 
         pub(crate) fn populate(&self, _: u64, _: u64) -> Result<(), BuildError> {
             Ok(())
+        }
+
+        pub(crate) fn clear(self) -> bool {
+            self.unmap();
+            false
         }
 
         pub(crate) fn unmap(self) {

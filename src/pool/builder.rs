@@ -7,7 +7,7 @@ use crate::cache::{CacheTable, MAGAZINE_MAX};
 use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::error::BuildError;
-use crate::registry::registry;
+use crate::registry::{Pin, registry};
 use crate::slab::SlabTable;
 
 /// Options for a new [`Pool`].
@@ -96,6 +96,11 @@ impl PoolBuilder {
     /// [`BuildError::Capacity`] and [`BuildError::MagazineSize`] for options out of their range, the rest when the system
     /// refuses.
     pub fn build(self) -> Result<Pool, BuildError> {
+        self.build_to(false)
+    }
+
+    /// Makes the pool; when it ends, its addresses are kept for another such pool or not.
+    pub(crate) fn build_to(self, keep: bool) -> Result<Pool, BuildError> {
         // A pool that ended unnoticed may hold the address space that this one needs.
         end_closed(registry());
         if self.capacity == 0 || self.capacity > arena::MAX_BYTES {
@@ -112,14 +117,21 @@ impl PoolBuilder {
         };
         let classes = Classes::of_pool(self.capacity, magazine_size);
         let parts = Parts::within_bounds(&classes, self.capacity, magazine_size);
-        let mapping = Mapping::reserve(parts.bytes)?;
-        match self.prepare(&mapping, &classes, &parts) {
-            Ok(()) => self.start(mapping, classes, parts),
-            Err(error) => {
-                mapping.unmap();
-                Err(error)
-            }
+        #[cfg(feature = "capi")]
+        if keep && let Some(pin) = registry().register_again(parts.bytes) {
+            // Not built yet: if that fails, the pin leaves the place to others.
+            let mapping = pin.mapping();
+            self.prepare(&mapping, &classes, &parts)?;
+            return Ok(self.start(pin, classes, parts));
         }
+        let mapping = Mapping::reserve(parts.bytes)?;
+        if let Err(error) = self.prepare(&mapping, &classes, &parts) {
+            mapping.unmap();
+            return Err(error);
+        }
+        let pin = registry().register(mapping, keep);
+        let pin = pin.ok_or(BuildError::TooManyPools)?;
+        Ok(self.start(pin, classes, parts))
     }
 
     fn prepare(
@@ -141,14 +153,10 @@ impl PoolBuilder {
         Ok(())
     }
 
-    fn start(&self, mapping: Mapping, classes: Classes, parts: Parts) -> Result<Pool, BuildError> {
+    /// Builds the pool in its pinned arena.
+    fn start(&self, pin: Pin, classes: Classes, parts: Parts) -> Pool {
         let reserved = parts.bytes;
-        let base = mapping.base();
-        let pin = registry()
-            .register(mapping)
-            .ok_or(BuildError::TooManyPools)?;
         let arena = pin.arena();
-        debug_assert_eq!(arena.base(), base);
         // SAFETY: the mapping was made by this plan, and nobody can pin the pool before it is opened.
         unsafe {
             parts.caches.lay_out(arena);
@@ -165,11 +173,11 @@ impl PoolBuilder {
                 parts.depot,
                 parts.caches,
             );
-            base.cast().write(state);
+            arena.base().cast().write(state);
         }
         pin.open();
         // SAFETY: built, and the pin is the registration's own.
-        Ok(unsafe { Pool::from_pin(pin) })
+        unsafe { Pool::from_pin(pin) }
     }
 }
 

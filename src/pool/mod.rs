@@ -100,25 +100,46 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn global() -> Result<&'static Self, BuildError> {
+        Self::global_from(Self::builder)
+    }
+
+    /// The pool that a process shares, made with `options` if nobody has made it before.
+    #[inline]
+    pub(crate) fn global_from(
+        options: impl Fn() -> PoolBuilder,
+    ) -> Result<&'static Self, BuildError> {
         loop {
-            // Acquire: pairs with the release below: the handle is seen whole.
-            // SAFETY: what is stored is a leaked box.
-            if let Some(pool) = unsafe { global().0.load(Ordering::Acquire).as_ref() } {
+            if let Some(pool) = Self::made_global() {
                 return Ok(pool);
             }
-            let made = Box::into_raw(Box::new(Self::builder().build()?));
-            // Release: pairs with the acquire above.
-            let stored = global().0.compare_exchange(
-                ptr::null_mut(),
-                made,
-                Ordering::Release,
-                Ordering::Relaxed,
-            );
-            if stored.is_err() {
-                // SAFETY: the box was not stored, so it is still this call's alone.
-                drop(unsafe { Box::from_raw(made) });
-            }
+            Self::make_global(options())?;
         }
+    }
+
+    /// The pool that a process shares, if it is made.
+    #[inline(always)]
+    pub(crate) fn made_global() -> Option<&'static Self> {
+        // Acquire: pairs with the release below: the handle is seen whole.
+        // SAFETY: what is stored is a leaked box.
+        unsafe { global().0.load(Ordering::Acquire).as_ref() }
+    }
+
+    #[cold]
+    fn make_global(options: PoolBuilder) -> Result<(), BuildError> {
+        // It never ends, so keeping its addresses is nothing but noting them, for the C interface.
+        let made = Box::into_raw(Box::new(options.build_to(cfg!(feature = "capi"))?));
+        // Release: pairs with the acquire above.
+        let stored = global().0.compare_exchange(
+            ptr::null_mut(),
+            made,
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if stored.is_err() {
+            // SAFETY: the box was not stored, so it is still this call's alone.
+            drop(unsafe { Box::from_raw(made) });
+        }
+        Ok(())
     }
 
     /// # Safety

@@ -190,7 +190,7 @@ impl SlabTable {
         let inside = (block.bytes() - self.first.bytes()) as u64;
         let index = inside >> classes.slab_shift();
         let rest = inside & (classes.slab_bytes() - 1);
-        (index as u32, (rest / classes.block_bytes(class)) as u32)
+        (index as u32, classes.block_number(class, rest))
     }
 
     /// Takes up to `want` blocks of `class` from slabs that it has, and returns how many.

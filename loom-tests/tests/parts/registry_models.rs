@@ -11,7 +11,7 @@ use loom_tests::{ALL, explore};
 fn a_pinned_pool_stays_mapped() {
     explore("a_pinned_pool_stays_mapped", ALL, || {
         let first = registry()
-            .register(Mapping::reserve(4096).unwrap())
+            .register(Mapping::reserve(4096).unwrap(), false)
             .unwrap();
         let id = first.id();
         // SAFETY: the mapping is ours, and pinned.
@@ -43,7 +43,7 @@ fn who_comes_upon_a_closed_pool_sees_it_whole() {
             }
         });
         let first = registry()
-            .register(Mapping::reserve(4096).unwrap())
+            .register(Mapping::reserve(4096).unwrap(), false)
             .unwrap();
         // SAFETY: the mapping is ours, and nobody can pin it before it is opened.
         unsafe {
@@ -70,7 +70,7 @@ fn the_close_and_the_last_free_do_not_miss_each_other() {
         ALL,
         || {
             let handle = registry()
-                .register(Mapping::reserve(4096).unwrap())
+                .register(Mapping::reserve(4096).unwrap(), false)
                 .unwrap();
             let id = handle.id();
             handle.open();
@@ -100,7 +100,7 @@ fn the_close_and_the_last_free_do_not_miss_each_other() {
 fn an_old_identity_does_not_pin_a_new_pool() {
     explore("an_old_identity_does_not_pin_a_new_pool", ALL, || {
         let first = registry()
-            .register(Mapping::reserve(4096).unwrap())
+            .register(Mapping::reserve(4096).unwrap(), false)
             .unwrap();
         let old = first.id();
         first.open();
@@ -113,7 +113,7 @@ fn an_old_identity_does_not_pin_a_new_pool() {
         first.end();
         drop(first);
         let second = registry()
-            .register(Mapping::reserve(4096).unwrap())
+            .register(Mapping::reserve(4096).unwrap(), false)
             .unwrap();
         second.open();
         assert_ne!(second.id(), old);
@@ -128,7 +128,7 @@ fn the_registry_grows() {
     explore("the_registry_grows", ALL, || {
         let register = || {
             let pin = registry()
-                .register(Mapping::reserve(4096).unwrap())
+                .register(Mapping::reserve(4096).unwrap(), false)
                 .unwrap();
             pin.open();
             pin
