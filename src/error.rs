@@ -90,6 +90,8 @@ pub enum AllocError {
     Exhausted,
     /// The process has no heap memory for the list of results.
     OutOfMemory,
+    /// The alignment asked for is no power of two, or over 4096.
+    Alignment,
 }
 
 impl fmt::Display for AllocError {
@@ -98,6 +100,7 @@ impl fmt::Display for AllocError {
             Self::TooLarge => "an mbuf holds at most 4 GiB",
             Self::Exhausted => "the pool is exhausted",
             Self::OutOfMemory => "no heap memory for the list of mbufs",
+            Self::Alignment => "an alignment is a power of two up to 4096",
         })
     }
 }

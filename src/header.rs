@@ -36,6 +36,11 @@ pub(crate) mod flags {
     pub(crate) const USER_WRITTEN: u16 = 1 << 4;
     /// The timestamp may differ from zero.
     pub(crate) const STAMPED: u16 = 1 << 5;
+    /// Its data does not begin where the block's does.
+    pub(crate) const SHIFTED: u16 = 1 << 6;
+    /// It is about to be freed with others: no two of them may be the same.
+    #[cfg(feature = "capi")]
+    pub(crate) const CONDEMNED: u16 = 1 << 7;
     /// What a free block keeps, for its next user to see what there is to be zeroed.
     pub(crate) const KEPT: u16 = USER_WRITTEN | STAMPED;
 }
@@ -159,6 +164,16 @@ impl Header {
         self.flags.set(flags::LIVE | kind);
         // Relaxed: the handle is handed to other threads by means of its own (H2 starts with this 1).
         self.refcount.store(1, crate::sync::Ordering::Relaxed);
+    }
+
+    /// Lets the data of a block just activated begin `offset` bytes later than the block's.
+    #[inline]
+    pub(crate) unsafe fn shift(&self, offset: usize) {
+        // SAFETY: H3: exclusive. The flag keeps the header from being taken for a plain one when it is freed.
+        unsafe {
+            self.data_offset.set(offset as u64);
+            self.set_flags(flags::SHIFTED, 0);
+        }
     }
 
     /// Makes a free block a live copy of `original`, alone, on the same data. The caller has counted the reference.

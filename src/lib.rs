@@ -48,6 +48,8 @@ struct ReadmeExamples;
 mod arena;
 mod bits;
 mod cache;
+#[cfg(all(feature = "capi", not(any(loom, shuttle))))]
+mod capi;
 mod class;
 mod depot;
 mod error;
@@ -66,8 +68,8 @@ pub use class::LOOM_SLAB;
 pub use error::{AllocError, BuildError, LenError, SystemError};
 pub use header::USER_AREA;
 pub use mbuf::{
-    AppendError, AppendErrorKind, MAX_CHAIN, Mbuf, Segment, SegmentMut, Segments, SegmentsMut,
-    free_bulk,
+    AppendError, AppendErrorKind, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut, Segments,
+    SegmentsMut, free_bulk,
 };
 pub use pool::{ClassStats, LocalPool, Pool, PoolBuilder, Stats};
 #[cfg(any(loom, shuttle))]

@@ -241,10 +241,10 @@ impl Registry {
         })
     }
 
-    /// The arena of a kept pool that has handles, by its identity, without pinning it.
+    /// The arena of a kept pool that has handles, or perhaps only mbufs, by its identity, without pinning it.
     #[cfg(feature = "capi")]
     #[inline]
-    pub(crate) fn kept(&'static self, id: PoolId) -> Option<Arena> {
+    pub(crate) fn kept(&'static self, id: PoolId, closed_too: bool) -> Option<Arena> {
         let slot = match self.first.slots.get(id.slot()) {
             Some(slot) => slot,
             None => self.slot(id)?,
@@ -252,7 +252,8 @@ impl Registry {
         // Relaxed: whoever has the identity by right got it from who opened the pool.
         let now = Word(slot.word.load(Ordering::Relaxed));
         let (base, _) = slot.range()?;
-        let is_open = now.generation() == id.generation() && now.state() == OPEN;
+        let least = if closed_too { CLOSED } else { OPEN };
+        let is_open = now.generation() == id.generation() && now.state() >= least;
         // SAFETY: a kept slot's mapping stays for ever.
         is_open.then(|| unsafe { Arena::from_base(base) })
     }

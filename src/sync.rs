@@ -10,10 +10,14 @@
 //!   (statistics, a handle check), and [`Tally`], a count for information. No protocol rests on their order, so loom
 //!   does not branch on them.
 
-// By its path, because the models mount this file elsewhere.
+// Both by their paths, because the models mount this file elsewhere.
 #[cfg(shuttle)]
 #[path = "sync/scheduled.rs"]
 mod scheduled;
+#[path = "sync/thread_words.rs"]
+mod thread_words;
+
+pub(crate) use thread_words::ThreadWords;
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::Arc;

@@ -87,6 +87,27 @@ unsafe impl InArena for Cache {
     }
 }
 
+/// A free place in a cache's loaded magazine: its thread's.
+pub(crate) struct Room<'a> {
+    cache: &'a ClassCache,
+    count: u32,
+}
+
+impl Room<'_> {
+    /// Puts a free block there, all that was done to it being done.
+    #[inline(always)]
+    pub(crate) fn fill(self, block: Offset) {
+        // SAFETY: C1: a room is its thread's; `limit`, which the count is below, never exceeds the items.
+        unsafe {
+            let item = self.cache.items.get_unchecked(self.count as usize);
+            item.set(block.raw());
+        }
+        self.cache.count.set(self.count + 1);
+        // Release: pairs with the acquire in `CacheTable::in_use` (C3).
+        count_up(&self.cache.frees, 1, Ordering::Release);
+    }
+}
+
 /// Adds to a counter that only the caller writes.
 #[inline(always)]
 fn count_up(counter: &AtomicU64, by: usize, ordering: Ordering) {
@@ -144,19 +165,24 @@ impl Cache {
     /// Adds a free block to the loaded magazine; false when that is full.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, class: Class, block: Offset) -> bool {
+        // SAFETY: C1.
+        match unsafe { self.room(class) } {
+            Some(room) => {
+                room.fill(block);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The place for one more block in the loaded magazine, until the cache is used otherwise.
+    #[inline(always)]
+    pub(crate) unsafe fn room(&self, class: Class) -> Option<Room<'_>> {
         let cache = self.class(class);
         let count = cache.count.get();
-        // SAFETY: C1; `limit` never exceeds the room.
-        unsafe {
-            if count >= cache.limit.get() {
-                return false;
-            }
-            cache.items.get_unchecked(count as usize).set(block.raw());
-        }
-        cache.count.set(count + 1);
-        // Release: pairs with the acquire in `CacheTable::in_use` (C3).
-        count_up(&cache.frees, 1, Ordering::Release);
-        true
+        // SAFETY: C1.
+        let limit = unsafe { cache.limit.get() };
+        (count < limit).then_some(Room { cache, count })
     }
 
     /// Fills the empty loaded magazine: from the spare, the depot, the slabs the class has, or a new slab.

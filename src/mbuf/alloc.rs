@@ -12,7 +12,7 @@ impl Mbuf {
     /// # Safety
     /// `block` is free (H4), of the pool, large enough for `size` bytes, and the caller's.
     #[inline(always)]
-    unsafe fn activate(core: Core, block: Offset, size: usize, kind: u16) -> Self {
+    pub(super) unsafe fn activate(core: Core, block: Offset, size: usize, kind: u16) -> Self {
         // SAFETY: the caller's to activate and then to own.
         unsafe {
             core.header(block).activate(size as u64, kind);
@@ -21,7 +21,7 @@ impl Mbuf {
     }
 
     /// Touches every page of the data area, so that using it meets no page fault.
-    pub(crate) fn touch(&mut self) {
+    fn touch(&mut self) {
         let (data, capacity) = (self.data_ptr(), self.capacity());
         for at in (0..capacity).step_by(4096).chain(capacity.checked_sub(1)) {
             // SAFETY: inside the data area, which is exclusively ours: a fresh mbuf's. No valid data is there yet (M4).
@@ -37,7 +37,7 @@ fn alloc(
     take: impl FnOnce(Class) -> Result<Offset, AllocError>,
 ) -> Result<Mbuf, AllocError> {
     if !core.has_class_for(size) {
-        return alloc_span(core, size);
+        return alloc_span(core, size, size);
     }
     let block = take(Class::of(size))?;
     // SAFETY: a free block of the class for `size`, ours.
@@ -45,18 +45,20 @@ fn alloc(
 }
 
 /// A new mbuf of `core`'s pool, for who has no handle on it.
-pub(super) fn from_core(core: Core, size: usize) -> Result<Mbuf, AllocError> {
+#[inline(always)]
+pub(crate) fn from_core(core: Core, size: usize) -> Result<Mbuf, AllocError> {
     alloc(core, size, |class| core.take(class))
 }
 
+/// A new mbuf of `size` bytes on a span with room for `room`, no less.
 #[cold]
 #[inline(never)]
-fn alloc_span(core: Core, size: usize) -> Result<Mbuf, AllocError> {
+pub(super) fn alloc_span(core: Core, size: usize, room: usize) -> Result<Mbuf, AllocError> {
     if size as u64 > MAX_DATA {
         return Err(AllocError::TooLarge);
     }
-    let block = core.take_span(size as u64)?;
-    // SAFETY: a span for `size` bytes, ours.
+    let block = core.take_span(room as u64)?;
+    // SAFETY: a span for more than `size` bytes, ours.
     Ok(unsafe { Mbuf::activate(core, block, size, flags::SPAN) })
 }
 
@@ -66,6 +68,19 @@ fn zeroed(mbuf: Result<Mbuf, AllocError>) -> Result<Mbuf, AllocError> {
     // A fresh mbuf is neither shared nor too small.
     let _ = mbuf.set_len(capacity);
     Ok(mbuf)
+}
+
+/// Makes `n` mbufs of `size` bytes ready: see [`Pool::reserve`].
+pub(crate) fn reserve(core: Core, size: usize, n: usize) -> Result<(), AllocError> {
+    let mut mbufs = Vec::new();
+    let one = || from_core(core, size);
+    bulk(core, size, n, &mut mbufs, || core.cache(), one)?;
+    mbufs.iter_mut().for_each(Mbuf::touch);
+    super::free_bulk(mbufs);
+    if core.has_class_for(size) {
+        core.share_cached(Class::of(size));
+    }
+    Ok(())
 }
 
 /// Appends `n` new mbufs to `out`, or none: from what `cache`, the calling thread's if it has one, has loaded, and `one`

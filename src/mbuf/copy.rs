@@ -92,15 +92,55 @@ impl Mbuf {
         Ok(())
     }
 
+    /// Makes the chain one segment: its valid data is copied into a new one, which has the user area and timestamp of the first and
+    /// whose capacity is their length. An mbuf alone stays as it is.
+    ///
+    /// # Errors
+    /// As [`Pool::alloc`](crate::Pool::alloc); nothing is changed then.
+    ///
+    /// # Cost
+    /// An allocation, a copy of all valid data, and the free of the chain.
+    ///
+    /// # Example
+    /// ```
+    /// let pool = mbuf::Pool::builder().capacity(16 << 20).build()?;
+    /// let mut message = pool.alloc(8)?;
+    /// message.extend_from_slice(b"one ")?;
+    /// let mut rest = pool.alloc(8)?;
+    /// rest.extend_from_slice(b"piece")?;
+    /// message.append(rest)?;
+    /// message.linearize()?;
+    /// assert_eq!((message.data(), message.segment_count()), (&b"one piece"[..], 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn linearize(&mut self) -> Result<(), AllocError> {
+        if self.segment_count() == 1 {
+            return Ok(());
+        }
+        let mut whole = super::alloc::from_core(self.core(), self.total_len())?;
+        for segment in self.segments() {
+            let appended = whole.extend_from_slice(segment.data());
+            debug_assert!(appended.is_ok(), "a fresh mbuf with room for all");
+        }
+        whole.take_after(self);
+        *self = whole;
+        Ok(())
+    }
+
+    /// Copies timestamp and user area.
+    fn take_after(&mut self, original: &Self) {
+        self.set_timestamp(original.timestamp());
+        if original.header().flags() & flags::USER_WRITTEN != 0 {
+            *self.user_mut() = *original.user();
+        }
+    }
+
     /// A new mbuf with a copy of this segment's data and all that is the segment's own.
     fn duplicate(&self) -> Result<Self, AllocError> {
         let mut copy = super::alloc::from_core(self.core(), self.capacity())?;
         let appended = copy.extend_from_slice(self.data());
         debug_assert!(appended.is_ok(), "a fresh mbuf of the same capacity");
-        copy.set_timestamp(self.timestamp());
-        if self.header().flags() & flags::USER_WRITTEN != 0 {
-            *copy.user_mut() = *self.user();
-        }
+        copy.take_after(self);
         Ok(copy)
     }
 }

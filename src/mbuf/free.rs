@@ -39,7 +39,7 @@ fn give_up(owner: &Header) -> bool {
 /// # Safety
 /// The block is the caller's.
 #[inline(always)]
-unsafe fn retire(header: &Header) {
+pub(super) unsafe fn retire(header: &Header) {
     header.data.write();
     // Relaxed: handed on by whatever hands the free block on.
     header.refcount.store(0, Ordering::Relaxed);

@@ -12,21 +12,37 @@
 //!   only ever lent as `MaybeUninit` or overwritten.
 
 mod alloc;
+#[cfg(feature = "capi")]
+mod batch;
 mod chain;
 mod copy;
 mod data;
 mod free;
+mod layout;
+#[cfg(feature = "capi")]
+mod outside;
 mod segment;
 
+pub(crate) use alloc::reserve;
 pub use chain::{AppendError, AppendErrorKind, MAX_CHAIN};
 pub use free::free_bulk;
+pub use layout::Layout;
 pub use segment::{Segment, SegmentMut, Segments, SegmentsMut};
+#[cfg(feature = "capi")]
+pub(crate) use {
+    alloc::from_core,
+    batch::Batch,
+    layout::alloc_with,
+    outside::{at_hand, free_at_hand},
+};
 
 use crate::arena::Offset;
 use crate::header::{Header, USER_AREA, flags};
 use crate::pool::Core;
 use crate::sync::Ordering;
+use std::ffi::c_void;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 /// A message buffer: an owned handle on a header, its data, and what is chained behind it.
@@ -64,6 +80,35 @@ unsafe impl Send for Mbuf {}
 unsafe impl Sync for Mbuf {}
 
 impl Mbuf {
+    /// Gives the mbuf up for its address, for C or for a place that holds pointers: the same that C code has for it. Whoever has the
+    /// address owns the mbuf; [`from_raw`](Self::from_raw) makes it one again.
+    ///
+    /// # Example
+    /// ```
+    /// let pool = mbuf::Pool::builder().capacity(16 << 20).build()?;
+    /// let address = pool.alloc(64)?.into_raw();
+    /// // SAFETY: the address was given up for the mbuf just now, and is used once.
+    /// let packet = unsafe { mbuf::Mbuf::from_raw(address) };
+    /// assert_eq!(packet.capacity(), 64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn into_raw(self) -> NonNull<c_void> {
+        ManuallyDrop::new(self).header.cast()
+    }
+
+    /// The mbuf at an address.
+    ///
+    /// # Safety
+    /// The address came from [`into_raw`](Self::into_raw), or from a C call that handed out an mbuf, and whoever has it gives it up:
+    /// each is made an mbuf again once, and not freed by C.
+    #[inline]
+    pub unsafe fn from_raw(address: NonNull<c_void>) -> Self {
+        Self {
+            header: address.cast(),
+        }
+    }
+
     /// # Safety
     /// The caller owns the live header at `block` and what is chained behind it (M1).
     #[inline(always)]
@@ -74,13 +119,13 @@ impl Mbuf {
     }
 
     #[inline(always)]
-    fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Header {
         // SAFETY: M1 and M2: the header is laid out and stays mapped.
         unsafe { self.header.as_ref() }
     }
 
     #[inline(always)]
-    fn core(&self) -> Core {
+    pub(crate) fn core(&self) -> Core {
         // SAFETY: M2.
         unsafe { Core::of(self.header) }
     }

@@ -2,6 +2,8 @@
 
 mod builder;
 mod local;
+#[cfg(feature = "capi")]
+mod outside;
 mod reclaim;
 mod state;
 mod stats;
@@ -12,7 +14,6 @@ pub use local::LocalPool;
 pub(crate) use state::Core;
 pub use stats::{ClassStats, Stats};
 
-use crate::class::Class;
 use crate::error::{AllocError, BuildError};
 use crate::registry::Pin;
 use crate::sync::{Arc, AtomicPtr, Ordering, process_static};
@@ -104,15 +105,11 @@ impl Pool {
     }
 
     /// The pool that a process shares, made with `options` if nobody has made it before.
-    #[inline]
-    pub(crate) fn global_from(
-        options: impl Fn() -> PoolBuilder,
-    ) -> Result<&'static Self, BuildError> {
-        loop {
-            if let Some(pool) = Self::made_global() {
-                return Ok(pool);
-            }
-            Self::make_global(options())?;
+    #[inline(always)]
+    pub(crate) fn global_from(options: fn() -> PoolBuilder) -> Result<&'static Self, BuildError> {
+        match Self::made_global() {
+            Some(pool) => Ok(pool),
+            None => Self::make_global(options()),
         }
     }
 
@@ -125,21 +122,27 @@ impl Pool {
     }
 
     #[cold]
-    fn make_global(options: PoolBuilder) -> Result<(), BuildError> {
+    #[inline(never)]
+    fn make_global(options: PoolBuilder) -> Result<&'static Self, BuildError> {
         // It never ends, so keeping its addresses is nothing but noting them, for the C interface.
         let made = Box::into_raw(Box::new(options.build_to(cfg!(feature = "capi"))?));
-        // Release: pairs with the acquire above.
+        // Release: pairs with the acquire above, and Acquire with the release of whoever was faster.
         let stored = global().0.compare_exchange(
             ptr::null_mut(),
             made,
             Ordering::Release,
-            Ordering::Relaxed,
+            Ordering::Acquire,
         );
-        if stored.is_err() {
-            // SAFETY: the box was not stored, so it is still this call's alone.
-            drop(unsafe { Box::from_raw(made) });
+        // SAFETY: what is stored is a leaked box; what is not stored is still this call's alone.
+        unsafe {
+            match stored {
+                Ok(_) => Ok(&*made),
+                Err(faster) => {
+                    drop(Box::from_raw(made));
+                    Ok(&*faster)
+                }
+            }
         }
-        Ok(())
     }
 
     /// # Safety
@@ -175,16 +178,7 @@ impl Pool {
     /// # Errors
     /// As [`alloc`](Self::alloc), when `n` such mbufs cannot be had at once; nothing is lost then.
     pub fn reserve(&self, size: usize, n: usize) -> Result<(), AllocError> {
-        let mut mbufs = Vec::new();
-        self.alloc_bulk(size, n, &mut mbufs)?;
-        for mbuf in &mut mbufs {
-            mbuf.touch();
-        }
-        crate::free_bulk(mbufs);
-        if self.core.has_class_for(size) {
-            self.core.share_cached(Class::of(size));
-        }
-        Ok(())
+        crate::mbuf::reserve(self.core, size, n)
     }
 
     /// Gives back to the system the memory of slabs that no mbuf uses, and returns how many bytes these slabs have. Of a slab

@@ -107,7 +107,7 @@ impl Core {
     }
 
     /// Gives back to the system what no mbuf uses; see [`Pool::trim`](super::Pool::trim).
-    pub(super) fn trim(self) -> u64 {
+    pub(crate) fn trim(self) -> u64 {
         if let Some(cache) = self.attach() {
             // SAFETY: C1: the calling thread's.
             unsafe { self.flush(cache) };
@@ -118,7 +118,7 @@ impl Core {
     }
 
     /// Makes all that the calling thread has cached of `class` available to every thread.
-    pub(super) fn share_cached(self, class: Class) {
+    pub(crate) fn share_cached(self, class: Class) {
         if let Some(cache) = self.attach() {
             // SAFETY: C1: the calling thread's.
             unsafe { cache.flush(self.backing(), class) };

@@ -9,6 +9,8 @@ use crate::error::AllocError;
 use crate::header::Header;
 use crate::registry::{Pin, PoolId, Registry, registry};
 use crate::slab::SlabTable;
+#[cfg(feature = "capi")]
+use crate::sync::AtomicPtr;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;
@@ -30,6 +32,9 @@ pub(super) struct State {
     /// reads every thread's counters, so it is done seldom while much is left, and at each of the last frees.
     orphans: AtomicU64,
     next_look: AtomicU64,
+    /// The one handle of a pool that is known by its number: whoever takes it ends the pool.
+    #[cfg(feature = "capi")]
+    pub(super) handle: AtomicPtr<super::Handle>,
     pub(super) reserved: u64,
     pub(super) capacity: u64,
     pub(super) classes: CachePadded<Classes>,
@@ -52,6 +57,8 @@ impl State {
             id: id.raw(),
             orphans: AtomicU64::new(0),
             next_look: AtomicU64::new(0),
+            #[cfg(feature = "capi")]
+            handle: AtomicPtr::new(std::ptr::null_mut()),
             reserved,
             capacity: u64::from(slabs.count()) * classes.slab_bytes(),
             classes: CachePadded::new(classes),

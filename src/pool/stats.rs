@@ -71,7 +71,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(super) fn read(core: Core) -> Self {
+    pub(crate) fn read(core: Core) -> Self {
         let state = core.state();
         let span_class = class_stats(core, Class::SPAN, 0);
         let mut stats = Self {

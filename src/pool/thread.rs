@@ -7,7 +7,7 @@
 use super::state::{Core, end_closed, end_if_idle};
 use crate::cache::Cache;
 use crate::registry::{PoolId, Registry, registry};
-use crate::sync::{model_has_failed, thread_static};
+use crate::sync::{ThreadWords, model_has_failed, thread_static};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr::{self, NonNull};
 
@@ -17,21 +17,16 @@ const AT_HAND: usize = 4;
 /// The thread's cache of the pool with `key`; 0 is no pool's.
 struct AtHand {
     key: Cell<u64>,
-    cache: Cell<NonNull<Cache>>,
+    cache: Cell<*const Cache>,
 }
 
-struct Table {
-    /// The pool used last, at a place that is known beforehand: with one that is computed from the key the cache's address
-    /// would wait for the key, and that for the header of the mbuf that is freed.
-    latest: AtHand,
-    places: [AtHand; AT_HAND],
-}
+/// By what the key is over [`AT_HAND`]. The pool used last is beside it, in the thread's two words, at a place that is known
+/// beforehand: with one that is computed from the key the cache's address would wait for the key, and that for the header of the
+/// mbuf that is freed.
+struct Table([AtHand; AT_HAND]);
 
 thread_static! {
-    static TABLE: Table = Table {
-        latest: AtHand::nothing(),
-        places: [const { AtHand::nothing() }; AT_HAND],
-    };
+    static TABLE: Table = Table([const { AtHand::nothing() }; AT_HAND]);
 }
 
 thread_static! {
@@ -45,72 +40,75 @@ impl AtHand {
     const fn nothing() -> Self {
         Self {
             key: Cell::new(0),
-            cache: Cell::new(NonNull::dangling()),
-        }
-    }
-
-    #[inline(always)]
-    fn get<'a>(&self, key: u64) -> Option<&'a Cache> {
-        if self.key.get() != key {
-            return None;
-        }
-        // SAFETY: an entry is made with a cache of the pool with that identity, which is still mapped: the caller holds a
-        // handle or an mbuf. Entries go when the thread's caches do.
-        Some(unsafe { self.cache.get().as_ref() })
-    }
-
-    fn set(&self, key: u64, cache: &Cache) {
-        self.key.set(key);
-        self.cache.set(NonNull::from(cache));
-    }
-
-    fn forget(&self, key: u64) {
-        if self.key.get() == key {
-            self.key.set(0);
+            cache: Cell::new(ptr::null()),
         }
     }
 }
 
-impl Table {
-    fn place(&self, key: u64) -> &AtHand {
-        &self.places[key as usize % AT_HAND]
-    }
-}
-
-/// What `look` finds in the table. Only under the model checker does the table end with its thread.
-#[inline(always)]
-fn in_table<T>(look: impl FnOnce(&Table) -> Option<T>) -> Option<T> {
-    TABLE.try_with(look).ok().flatten()
+/// What `look` finds at the key's place. Only under the model checker does the table end with its thread.
+fn at_place<T>(key: u64, look: impl FnOnce(&AtHand) -> Option<T>) -> Option<T> {
+    TABLE
+        .try_with(|table| look(&table.0[key as usize % AT_HAND]))
+        .ok()
+        .flatten()
 }
 
 /// The calling thread's cache of the pool with `key`, if that is the pool it used last.
 #[inline(always)]
 pub(super) fn find<'a>(key: u64) -> Option<&'a Cache> {
-    in_table(|table| table.latest.get(key))
+    let (latest, cache) = ThreadWords::read();
+    if latest != key {
+        return None;
+    }
+    // SAFETY: noted with a cache of the pool with that identity, which is still mapped: the caller holds a handle or an
+    // mbuf. What is noted goes when the thread's caches do.
+    unsafe { Some(NonNull::new_unchecked(cache.cast_mut()).cast().as_ref()) }
+}
+
+fn find_from_now_on(key: u64, cache: *const Cache) {
+    ThreadWords::with(|latest| {
+        latest.number.set(key);
+        latest.address.set(cache.cast());
+    });
+}
+
+/// The pool that the calling thread used last.
+#[cfg(feature = "capi")]
+pub(super) fn latest() -> Option<PoolId> {
+    let (key, _) = ThreadWords::read();
+    (key != 0).then(|| PoolId::from_raw(key))
 }
 
 /// The calling thread's cache of the pool with `key`, if the table has it, for [`find`] to find from now on.
 fn recall<'a>(key: u64) -> Option<&'a Cache> {
-    in_table(|table| {
-        let cache = table.place(key).get(key)?;
-        table.latest.set(key, cache);
-        Some(cache)
-    })
+    let cache = at_place(key, |place| {
+        (place.key.get() == key).then(|| place.cache.get())
+    })?;
+    find_from_now_on(key, cache);
+    // SAFETY: as in `find`.
+    unsafe { cache.as_ref() }
 }
 
 fn remember(key: u64, cache: &Cache) {
-    in_table(|table| {
-        table.place(key).set(key, cache);
-        table.latest.set(key, cache);
+    at_place(key, |place| {
+        place.key.set(key);
+        place.cache.set(cache);
         Some(())
     });
+    find_from_now_on(key, cache);
 }
 
 fn forget(key: u64) {
-    in_table(|table| {
-        table.place(key).forget(key);
-        table.latest.forget(key);
+    at_place(key, |place| {
+        if place.key.get() == key {
+            place.key.set(0);
+        }
         Some(())
+    });
+    ThreadWords::with(|latest| {
+        if latest.number.get() == key {
+            latest.number.set(0);
+        }
     });
 }
 

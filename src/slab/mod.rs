@@ -15,10 +15,14 @@
 //! * **S4** A slab with room has its bit in the room set of its class, or somebody is about to set it, announced to
 //!   searches by a [`Move`](transit::Move).
 
+#[cfg(feature = "capi")]
+mod check;
 mod span;
 mod state;
 pub(crate) mod transit;
 
+#[cfg(feature = "capi")]
+use crate::arena::GRANULE;
 use crate::arena::{Arena, InArena, Offset, Plan};
 use crate::bits::{self, Bits, WORD};
 use crate::class::{CLASSES, Class, Classes};
@@ -91,6 +95,11 @@ pub(crate) struct SlabTable {
     count: u32,
     set_words: u32,
     home_words: u32,
+    /// A slab's granules, as a shift and as a mask.
+    #[cfg(feature = "capi")]
+    granule_shift: u32,
+    #[cfg(feature = "capi")]
+    granule_mask: u32,
     /// No slab from this one on was ever taken by a class.
     high_water: AtomicU32,
     pub(crate) transit: Transit,
@@ -111,6 +120,10 @@ impl SlabTable {
             count,
             set_words,
             home_words,
+            #[cfg(feature = "capi")]
+            granule_shift: classes.slab_shift() - GRANULE.ilog2(),
+            #[cfg(feature = "capi")]
+            granule_mask: (classes.slab_bytes() / GRANULE as u64 - 1) as u32,
             high_water: AtomicU32::new(0),
             transit: Transit::fresh(),
             classes: std::array::from_fn(|_| ClassSlabs {

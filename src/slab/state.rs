@@ -185,6 +185,16 @@ impl SlabState {
         }
     }
 
+    /// The class whose blocks are here, and how many of them exist. A span is one block.
+    #[cfg(feature = "capi")]
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> Option<(Class, u32)> {
+        // Relaxed: who has a block by right was handed it after this was written.
+        let now = Word(self.0.load(Ordering::Relaxed));
+        let has_blocks = now.kind() == KIND_CLASS || now.kind() == KIND_SPAN;
+        has_blocks.then(|| (now.class(), now.carved()))
+    }
+
     /// Whether `class` could take a block here.
     pub(crate) fn has_room(&self, class: Class, blocks_per_slab: u32) -> bool {
         // Relaxed: the callers order this read themselves, after a read-modify-write of the room bitmap.

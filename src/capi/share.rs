@@ -1,0 +1,59 @@
+//! Copies, and the way from shared or scattered data to data of one's own.
+
+use super::code::Outcome;
+use super::handle::{Handle, any, head};
+use super::{Code, Out, status};
+use crate::error::AllocError;
+use crate::mbuf::Mbuf;
+use std::ffi::c_int;
+
+pub(super) fn copy_ref(buf: Handle, copy: *mut Handle) -> Outcome {
+    let out = Out::new(copy)?;
+    let made = any(buf)?.copy_ref()?;
+    out.set(made.into_raw().as_ptr());
+    Ok(())
+}
+
+fn is_shared(buf: Handle, shared: *mut c_int) -> Outcome {
+    let out = Out::new(shared)?;
+    out.set(any(buf)?.is_shared().into());
+    Ok(())
+}
+
+/// Does what may replace the buffer that C's `place` names.
+///
+/// # Safety
+/// F1.
+unsafe fn replace(
+    place: *mut Handle,
+    act: impl FnOnce(&mut Mbuf) -> Result<(), AllocError>,
+) -> Outcome {
+    let out = Out::new(place)?;
+    // SAFETY: F1.
+    let mut chain = head(unsafe { place.read_unaligned() })?;
+    act(&mut chain).map_err(Code::from)?;
+    out.set(chain.address());
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mbuf_copy_ref(buf: Handle, copy: *mut Handle) -> c_int {
+    status(copy_ref(buf, copy))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mbuf_is_shared(buf: Handle, shared: *mut c_int) -> c_int {
+    status(is_shared(buf, shared))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mbuf_make_unique(head: *mut Handle) -> c_int {
+    // SAFETY: F1.
+    status(unsafe { replace(head, Mbuf::make_unique) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mbuf_linearize(head: *mut Handle) -> c_int {
+    // SAFETY: F1.
+    status(unsafe { replace(head, Mbuf::linearize) })
+}

@@ -1,0 +1,146 @@
+//! Pools and mbufs as they are named from outside, by numbers and addresses that may be wrong: what the C interface asks.
+
+use super::state::{Core, State};
+use super::{Handle, PoolBuilder, thread};
+use crate::arena::{GRANULE, Offset};
+use crate::class::Class;
+use crate::error::BuildError;
+use crate::header::{Header, flags};
+use crate::registry::{PoolId, registry};
+use crate::sync::{Arc, Ordering};
+use std::ptr;
+
+/// Whoever has a pool's number has the right to destroy the pool: its one handle is kept for that in its state.
+impl PoolBuilder {
+    /// Makes a pool that is known by its number, until [`Core::destroy`].
+    pub(crate) fn build_by_number(self) -> Result<PoolId, BuildError> {
+        let pool = self.build_to(true)?;
+        let (core, handle) = (pool.core, Arc::into_raw(pool._handle));
+        // Relaxed: handed on with the number.
+        core.state()
+            .handle
+            .store(handle.cast_mut(), Ordering::Relaxed);
+        Ok(core.id())
+    }
+}
+
+impl State {
+    fn take_handle(&self) -> Option<Arc<Handle>> {
+        // Relaxed: the taker was handed the number after the pointer was stored; of two, one gets it.
+        let mut handle = self.handle.load(Ordering::Relaxed);
+        while !handle.is_null() {
+            match self.handle.compare_exchange(
+                handle,
+                ptr::null_mut(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                // SAFETY: `build_by_number` stored it, and the exchange gives it to us alone.
+                Ok(_) => return Some(unsafe { Arc::from_raw(handle) }),
+                Err(now) => handle = now,
+            }
+        }
+        None
+    }
+}
+
+impl Core {
+    /// The pool with a number, while it has handles. Its arena stays readable for ever.
+    #[inline]
+    pub(crate) fn numbered(id: PoolId) -> Option<Self> {
+        let arena = registry().kept(id, false)?;
+        // SAFETY: a kept arena is readable for ever, and its pool was built.
+        Some(unsafe { Self::new(arena) })
+    }
+
+    /// As [`numbered`](Self::numbered), while it has handles or mbufs.
+    pub(crate) fn numbered_or_closed(id: PoolId) -> Option<Self> {
+        let arena = registry().kept(id, true)?;
+        // SAFETY: as above.
+        Some(unsafe { Self::new(arena) })
+    }
+
+    /// The kept pool whose arena `address` lies in: at first the one that this thread used last.
+    pub(crate) fn around(address: usize) -> Option<Self> {
+        let latest = thread::latest().and_then(|id| registry().kept(id, false));
+        let arena = match latest.filter(|arena| {
+            // SAFETY: a kept arena is readable for ever, and its pool was built.
+            let core = unsafe { Self::new(*arena) };
+            (address.wrapping_sub(core.base()) as u64) < core.state().reserved
+        }) {
+            Some(arena) => arena,
+            None => registry().kept_at(address)?,
+        };
+        // SAFETY: as above.
+        Some(unsafe { Self::new(arena) })
+    }
+
+    /// The pool's number.
+    pub(crate) fn number(self) -> PoolId {
+        self.id()
+    }
+
+    /// Whether handles to the pool are left.
+    pub(crate) fn is_open(self) -> bool {
+        registry().kept(self.id(), false).is_some()
+    }
+
+    fn base(self) -> usize {
+        self.arena().base().addr().get()
+    }
+
+    /// The header at `address` of a block that is free or not, if one begins there, with its place and class: the address is
+    /// checked, then the slab table. The header is not read.
+    ///
+    /// # Safety
+    /// The arena is readable: the pool is pinned or kept.
+    #[inline(always)]
+    pub(crate) unsafe fn block_at<'a>(self, address: usize) -> Option<(&'a Header, Offset, Class)> {
+        let state = self.state();
+        let base = self.arena().base();
+        let inside = address.wrapping_sub(base.addr().get());
+        if !inside.is_multiple_of(GRANULE) {
+            return None;
+        }
+        let granules = inside / GRANULE;
+        let (block, class) = state
+            .slabs
+            .block_at(self.arena(), &state.classes, granules)?;
+        // SAFETY: a block begins there, and blocks have headers from their carving on.
+        Some((
+            unsafe { base.byte_add(inside).cast().as_ref() },
+            block,
+            class,
+        ))
+    }
+
+    /// The live header at `address`, if there is one.
+    ///
+    /// # Safety
+    /// As [`block_at`](Self::block_at).
+    #[inline(always)]
+    pub(crate) unsafe fn live_at<'a>(self, address: usize) -> Option<&'a Header> {
+        // SAFETY: the caller's promise.
+        let (header, ..) = unsafe { self.block_at(address) }?;
+        (header.flags() & flags::LIVE != 0).then_some(header)
+    }
+
+    /// The live header at `granules` from the arena's base, if there is one.
+    ///
+    /// # Safety
+    /// As [`live_at`](Self::live_at).
+    pub(crate) unsafe fn live_at_offset<'a>(self, granules: u32) -> Option<&'a Header> {
+        let inside = granules as usize * GRANULE;
+        // SAFETY: the caller's promise.
+        unsafe { self.live_at(self.base().wrapping_add(inside)) }
+    }
+
+    /// Gives up the handle of a pool that is known by its number, and says how many blocks are in use. `None` if somebody
+    /// else has done it.
+    pub(crate) fn destroy(self) -> Option<u64> {
+        let handle = self.state().take_handle()?;
+        let in_use = self.in_use();
+        drop(handle);
+        Some(in_use)
+    }
+}
