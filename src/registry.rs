@@ -18,6 +18,8 @@
 //! ```
 
 use crate::arena::{Arena, Mapping};
+#[cfg(feature = "capi")]
+use crate::sync::count_arena;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, Witness, fence, process_static};
 use std::ptr::{self, NonNull};
 
@@ -224,6 +226,7 @@ impl Registry {
     pub(crate) fn register_again(&'static self, bytes: u64) -> Option<Pin> {
         self.slots().find_map(|(index, slot)| {
             let generation = slot.claim_if(|slot| slot.keeps(bytes))?;
+            count_arena(true);
             let id = PoolId::new(index, generation);
             Some(Pin { slot, id })
         })

@@ -152,3 +152,81 @@ fn the_registry_grows() {
         end(mine);
     });
 }
+
+const KEPT: u64 = 4096;
+
+fn kept() -> crate::registry::Pin {
+    let mapping = Mapping::reserve(KEPT).unwrap();
+    registry().register(mapping, true).unwrap()
+}
+
+fn end(pin: crate::registry::Pin) {
+    pin.open();
+    pin.close();
+    pin.end();
+}
+
+/// The place of a kept pool that has ended is taken again by one of two, who sees what was done there as over.
+#[test]
+fn a_kept_place_is_taken_again_once() {
+    explore("a_kept_place_is_taken_again_once", ALL, || {
+        let first = kept();
+        let (base, place) = (first.arena().base().addr().get(), witness(&first) as usize);
+        // SAFETY: the mapping is ours.
+        unsafe { (place as *mut crate::sync::Field<u32>).write(crate::sync::Field::new(0)) };
+        let taker = move || {
+            let again = registry().register_again(KEPT)?;
+            assert_eq!(again.arena().base().addr().get(), base);
+            // SAFETY: a place is one pool's.
+            unsafe { (*witness(&again)).set(2) };
+            Some(again)
+        };
+        let thread = thread::spawn(move || {
+            taker().is_some_and(|pin| {
+                end(pin);
+                true
+            })
+        });
+        end(first);
+        let mine = taker();
+        let theirs = thread.join().unwrap();
+        assert!(
+            mine.is_some() || theirs,
+            "the place is there for one of them"
+        );
+        assert_eq!(
+            registry()
+                .kept_at(base + 1)
+                .map(|arena| arena.base().addr().get()),
+            Some(base)
+        );
+        assert!(registry().kept_at(base + KEPT as usize).is_none());
+        mine.map(end);
+    });
+}
+
+/// Addresses that are kept are never given to a pool that would take them along.
+#[test]
+fn a_kept_place_is_no_other_pools() {
+    explore("a_kept_place_is_no_other_pools", ALL, || {
+        let first = kept();
+        let base = first.arena().base().addr().get();
+        let thread = thread::spawn(move || {
+            let mapping = Mapping::reserve(KEPT).unwrap();
+            let other = registry().register(mapping, false).unwrap();
+            let place = other.arena().base().addr().get();
+            assert_ne!(place, base);
+            // A pool of the ordinary kind is not seen without a pin.
+            assert!(registry().kept_at(place).is_none());
+            end(other);
+        });
+        end(first);
+        let second = kept();
+        let second_base = second.arena().base().addr().get();
+        assert_ne!(second_base, base);
+        end(second);
+        thread.join().unwrap();
+        assert!(registry().kept_at(base).is_some());
+        assert!(registry().kept_at(second_base).is_some());
+    });
+}

@@ -60,6 +60,12 @@ pub(crate) const LOGIC: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "src/registry.rs",
+        "if suits(self) {",
+        "if true {",
+        "a slot that was claimed is not looked at again",
+    ),
+    (
+        "src/registry.rs",
         "fetch_add(0, Ordering::AcqRel)",
         "load(Ordering::Acquire)",
         "the close is looked for without a read-modify-write",
