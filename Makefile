@@ -1,6 +1,7 @@
 # The C library: libmbuf.so, libmbuf.a, the headers and the pkg-config file, ready for use in $(OUT) or to be installed.
 #
 #   make                                 builds; use it by PKG_CONFIG_PATH=$(OUT)/lib/pkgconfig
+#   make examples                        builds and runs those of examples/c
 #   make install PREFIX=/usr DESTDIR=    installs
 #
 # Rust users need none of this.
@@ -32,7 +33,7 @@ pkg-config = printf '%s\n' \
     'Libs.private: $(STATIC_LIBS)' \
     'Cflags: -I$${includedir}'
 
-.PHONY: all install clean
+.PHONY: all examples install clean
 
 all:
 	$(CARGO) rustc --lib --profile $(PROFILE) --features capi --crate-type cdylib,staticlib --target-dir $(OUT)/build \
@@ -44,6 +45,9 @@ all:
 	ln -sf $(SHARED) $(OUT)/lib/$(SONAME)
 	ln -sf $(SONAME) $(OUT)/lib/libmbuf.so
 	$(call pkg-config,$(abspath $(OUT)),$(abspath $(OUT))/lib) > $(OUT)/lib/pkgconfig/mbuf.pc
+
+examples: all
+	$(MAKE) -C examples/c run PKG_CONFIG_PATH=$(abspath $(OUT))/lib/pkgconfig BUILD=$(abspath $(OUT))/examples
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig

@@ -6,8 +6,9 @@
  * it is with LD_PRELOAD=libmbuf.so. docs/acl.md says what each function does, in which order errors are looked for, and
  * where the vendor's page and code differ from it.
  *
- * A handle is the address of a buffer's header. Calls on different handles may run at once on any threads, and so may
- * aclrtCopyBufRef of one handle. A call that fails changes nothing and writes no output.
+ * A handle is the address of a buffer's header. Calls on buffers of different chains may run at once on any threads, and
+ * so may calls on one chain that only read it, aclrtCopyBufRef among them. A call that fails changes nothing and writes no
+ * output.
  *
  * C99, C11, C++11 or later.
  */

@@ -14,7 +14,8 @@
  *  - A buffer that is not one is refused before anything of it is read: an address that was never ours or not a
  *    buffer's start, one that was freed, a member of a chain where a head is needed. What cannot be told is a buffer that was
  *    freed and whose block was handed out again since; a token (mbuf_token_of) tells even that.
- *  - Calls on different buffers may run at once on any threads, and so may calls on one buffer that take it as const.
+ *  - Calls on buffers of different chains may run at once on any threads, and so may calls on one chain that take its
+ *    buffers as const.
  *  - No call takes a lock. Alloc and free make no system call once the pool is warm (mbuf_pool_reserve).
  *
  * C99, C11, C++11 or later. Structures that may grow begin with their own size.
@@ -61,7 +62,8 @@ typedef struct mbuf mbuf;
 /* A pool, by a number that is never used again once the pool is destroyed. */
 typedef uint64_t mbuf_pool;
 
-/* The pool of the process, made at its first use with what MBUF_CAPACITY and MBUF_HUGE_PAGES say. Never destroyed. */
+/* The pool of the process, made at its first use with what MBUF_CAPACITY and MBUF_HUGE_PAGES say. It cannot be destroyed
+ * (MBUF_ERROR_HANDLE). MBUF_ZERO=1 clears the data of buffers from this pool. */
 #define MBUF_POOL_DEFAULT ((mbuf_pool)0)
 
 /* ---- Pools ---- */
@@ -188,7 +190,8 @@ int mbuf_make_unique(mbuf **head);
 
 /* ---- Chains ---- */
 
-/* Appends `buf`, with all that it heads, to the chain of `head`, which owns it from then on. Both are of one pool. */
+/* Appends `buf`, with all that it heads, to the chain of `head`, which owns it from then on. MBUF_ERROR_HANDLE when they are of
+ * different pools, or the same. */
 int mbuf_append(mbuf *head, mbuf *buf);
 
 /* The number of buffers in the chain that `head` heads. */

@@ -10,7 +10,9 @@
 //!   (statistics, a handle check), and [`Tally`], a count for information. No protocol rests on their order, so loom
 //!   does not branch on them.
 
-// Both by their paths, because the models mount this file elsewhere.
+// By their paths, because the models mount this file elsewhere.
+#[path = "sync/late_end.rs"]
+pub(crate) mod late_end;
 #[cfg(shuttle)]
 #[path = "sync/scheduled.rs"]
 mod scheduled;

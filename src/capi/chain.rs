@@ -53,6 +53,11 @@ fn next(buf: Handle, next: *mut Handle) -> Outcome {
 
 fn split(front: Handle, index: u32, rest: *mut Handle) -> Outcome {
     let out = Out::new(rest)?;
+    not_null(front)?;
+    // Of no chain, so it is out of range whatever the handle is.
+    if index == 0 {
+        return Err(Code::ARGUMENT);
+    }
     let mut chain = head(front)?;
     let rest = chain.split_off(index as usize).ok_or(Code::ARGUMENT)?;
     out.set(rest.into_raw().as_ptr());

@@ -1,6 +1,7 @@
 //! What the environment says of the default pool, for programs that cannot.
 
 use crate::arena::HugePages;
+use crate::error::BuildError;
 use crate::pool::{Pool, PoolBuilder};
 use crate::sync::{AtomicU32, Ordering, process_static};
 use std::ffi::c_int;
@@ -24,8 +25,32 @@ pub(super) fn zeroes() -> bool {
     settings().zero.load(Ordering::Relaxed) != 0
 }
 
+/// The default pool, made as the environment says if it is not there. Without enough explicit huge pages it is made of ordinary ones: the
+/// program did not ask for them itself and can do without.
+#[inline(always)]
+pub(super) fn default_pool() -> Result<&'static Pool, BuildError> {
+    match Pool::made_global() {
+        Some(pool) => Ok(pool),
+        None => make_default_pool(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn make_default_pool() -> Result<&'static Pool, BuildError> {
+    match Pool::global_from(options) {
+        Err(BuildError::HugePages(why)) => {
+            say(format_args!(
+                "mbuf: MBUF_HUGE_PAGES=explicit: {why}; ordinary pages are used\n"
+            ));
+            Pool::global_from(|| options().huge_pages(HugePages::Never))
+        }
+        made => made,
+    }
+}
+
 /// The default pool's options.
-pub(super) fn options() -> PoolBuilder {
+fn options() -> PoolBuilder {
     // Relaxed: of several threads that come at once, one says what is wrong.
     let is_first = settings().read.fetch_or(1, Ordering::Relaxed) == 0;
     let options = Pool::builder();
@@ -84,7 +109,7 @@ fn bytes(text: &str) -> Option<u64> {
 
 fn huge_pages(text: &str) -> Option<HugePages> {
     match text {
-        "never" | "0" => Some(HugePages::Never),
+        "never" => Some(HugePages::Never),
         "transparent" => Some(HugePages::Transparent),
         "explicit" => Some(HugePages::Explicit),
         _ => None,

@@ -44,7 +44,7 @@ struct Statistics {
 
 #[inline(always)]
 fn default() -> Result<Core, Code> {
-    Ok(Pool::global_from(environment::options)?.core())
+    Ok(environment::default_pool()?.core())
 }
 
 #[inline(always)]

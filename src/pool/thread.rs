@@ -7,7 +7,7 @@
 use super::state::{Core, end_closed, end_if_idle};
 use crate::cache::Cache;
 use crate::registry::{PoolId, Registry, registry};
-use crate::sync::{ThreadWords, model_has_failed, thread_static};
+use crate::sync::{ThreadWords, late_end, model_has_failed, thread_static};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr::{self, NonNull};
 
@@ -33,6 +33,7 @@ thread_static! {
     static ATTACHED: Attached = Attached {
         entries: RefCell::new(Vec::new()),
         registry: OnceCell::new(),
+        ended: Cell::new(false),
     };
 }
 
@@ -120,6 +121,8 @@ struct Entry {
 struct Attached {
     entries: RefCell<Vec<Entry>>,
     registry: OnceCell<&'static Registry>,
+    /// Whether the thread has ended as far as caches go, though its thread-locals' destructors were not called.
+    ended: Cell<bool>,
 }
 
 /// The calling thread's cache of the pool, from the table, from the list, or newly taken. `None` when the thread is ending, all caches are
@@ -132,6 +135,9 @@ pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
     }
     let registry = registry();
     let found = ATTACHED.try_with(|attached| {
+        if attached.ended.get() {
+            return None;
+        }
         let mut entries = attached.entries.try_borrow_mut().ok()?;
         attached.registry.get_or_init(|| registry);
         if let Some(entry) = entries.iter().find(|entry| entry.id == id) {
@@ -141,6 +147,9 @@ pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
         entries.try_reserve(1).ok()?;
         let cache = core.state().caches.acquire(core.arena())?;
         end_closed(registry);
+        if entries.is_empty() {
+            late_end::arm(end_late);
+        }
         entries.push(Entry { id, cache });
         Some(ptr::from_ref(cache))
     });
@@ -165,13 +174,30 @@ pub(super) fn existing<'a>(core: Core) -> Option<&'a Cache> {
 
 impl Drop for Attached {
     fn drop(&mut self) {
+        late_end::disarm();
+        self.end();
+    }
+}
+
+/// For a thread that first used a pool when thread-locals' destructors had been called.
+fn end_late() {
+    // Otherwise they were called, and this was disarmed.
+    let _ = ATTACHED.try_with(|attached| {
+        attached.ended.set(true);
+        attached.end();
+    });
+}
+
+impl Attached {
+    /// Returns the thread's caches.
+    fn end(&self) {
         let Some(&registry) = self.registry.get() else {
             return;
         };
         if model_has_failed() {
             return;
         }
-        for entry in self.entries.get_mut().drain(..) {
+        for entry in self.entries.take() {
             forget(entry.id.raw());
             // A pool that has ended took its caches along.
             let Some(pin) = registry.pin(entry.id) else {
