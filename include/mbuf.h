@@ -118,7 +118,7 @@ typedef struct mbuf_pool_statistics {
 /* Makes a pool; `options` may be null. Its addresses stay reserved after it is destroyed, for later pools of the same size. */
 int mbuf_pool_create(const mbuf_pool_options *options, mbuf_pool *pool);
 
-/* Gives the pool up. Buffers that are out stay valid, and are counted in `in_use`, which may be null; the last of them to be freed
+/* Gives the pool up; no other call uses its number meanwhile. Buffers that are out stay valid, and are counted in `in_use`, which may be null; the last of them to be freed
  * gives the memory back. */
 int mbuf_pool_destroy(mbuf_pool pool, uint64_t *in_use);
 

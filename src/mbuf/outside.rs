@@ -28,17 +28,17 @@ pub(crate) unsafe fn free_at_hand(core: Core, address: usize) -> bool {
     // SAFETY: the caller's promise for the arena. A plain header is live, and then it is the caller's (H3). C1: `cache`
     // finds the calling thread's.
     unsafe {
-        let Some((header, block, class)) = core.block_at(address) else {
+        let Some((header, found)) = core.block_at(address) else {
             return false;
         };
-        if !header.is_plain() || !is_unique(header) {
+        if !header.is_plain() || !is_unique(header) || !found.was_a_block() {
             return false;
         }
-        let Some(room) = core.cache().and_then(|cache| cache.room(class)) else {
+        let Some(room) = core.cache().and_then(|cache| cache.room(found.class)) else {
             return false;
         };
         retire(header);
-        room.fill(block);
+        room.fill(found.block);
         true
     }
 }

@@ -1,46 +1,41 @@
 //! Pools and mbufs as they are named from outside, by numbers and addresses that may be wrong: what the C interface asks.
 
 use super::state::{Core, State};
-use super::{Handle, PoolBuilder, thread};
-use crate::arena::{GRANULE, Offset};
-use crate::class::Class;
+use super::{Pool, PoolBuilder, thread};
+use crate::arena::GRANULE;
 use crate::error::BuildError;
 use crate::header::{Header, flags};
 use crate::registry::{PoolId, registry};
-use crate::sync::{Arc, Ordering};
+use crate::slab::Found;
+use crate::sync::Ordering;
 use std::ptr;
 
 /// Whoever has a pool's number has the right to destroy the pool: its one handle is kept for that in its state.
 impl PoolBuilder {
     /// Makes a pool that is known by its number, until [`Core::destroy`].
     pub(crate) fn build_by_number(self) -> Result<PoolId, BuildError> {
-        let pool = self.build_to(true)?;
-        let (core, handle) = (pool.core, Arc::into_raw(pool._handle));
+        let pool = Box::new(self.build_to(true)?);
+        let core = pool.core;
         // Relaxed: handed on with the number.
         core.state()
-            .handle
-            .store(handle.cast_mut(), Ordering::Relaxed);
+            .pool
+            .store(Box::into_raw(pool), Ordering::Relaxed);
         Ok(core.id())
     }
 }
 
 impl State {
-    fn take_handle(&self) -> Option<Arc<Handle>> {
+    fn take_pool(&self) -> Option<Box<Pool>> {
         // Relaxed: the taker was handed the number after the pointer was stored; of two, one gets it.
-        let mut handle = self.handle.load(Ordering::Relaxed);
-        while !handle.is_null() {
-            match self.handle.compare_exchange(
-                handle,
-                ptr::null_mut(),
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
-                // SAFETY: `build_by_number` stored it, and the exchange gives it to us alone.
-                Ok(_) => return Some(unsafe { Arc::from_raw(handle) }),
-                Err(now) => handle = now,
-            }
+        let pool = self.pool.load(Ordering::Relaxed);
+        let taken =
+            self.pool
+                .compare_exchange(pool, ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
+        if pool.is_null() || taken.is_err() {
+            return None;
         }
-        None
+        // SAFETY: `build_by_number` stored it, and the exchange gives it to us alone.
+        Some(unsafe { Box::from_raw(pool) })
     }
 }
 
@@ -89,13 +84,13 @@ impl Core {
         self.arena().base().addr().get()
     }
 
-    /// The header at `address` of a block that is free or not, if one begins there, with its place and class: the address is
-    /// checked, then the slab table. The header is not read.
+    /// The header at `address` of a block that is free or not, if one begins there: the address is checked, then the slab table. The header
+    /// is not read.
     ///
     /// # Safety
     /// The arena is readable: the pool is pinned or kept.
     #[inline(always)]
-    pub(crate) unsafe fn block_at<'a>(self, address: usize) -> Option<(&'a Header, Offset, Class)> {
+    pub(crate) unsafe fn block_at<'a>(self, address: usize) -> Option<(&'a Header, Found<'a>)> {
         let state = self.state();
         let base = self.arena().base();
         let inside = address.wrapping_sub(base.addr().get());
@@ -103,15 +98,11 @@ impl Core {
             return None;
         }
         let granules = inside / GRANULE;
-        let (block, class) = state
+        let found = state
             .slabs
             .block_at(self.arena(), &state.classes, granules)?;
         // SAFETY: a block begins there, and blocks have headers from their carving on.
-        Some((
-            unsafe { base.byte_add(inside).cast().as_ref() },
-            block,
-            class,
-        ))
+        Some((unsafe { base.byte_add(inside).cast().as_ref() }, found))
     }
 
     /// The live header at `address`, if there is one.
@@ -121,8 +112,9 @@ impl Core {
     #[inline(always)]
     pub(crate) unsafe fn live_at<'a>(self, address: usize) -> Option<&'a Header> {
         // SAFETY: the caller's promise.
-        let (header, ..) = unsafe { self.block_at(address) }?;
-        (header.flags() & flags::LIVE != 0).then_some(header)
+        let (header, found) = unsafe { self.block_at(address) }?;
+        let is_live = header.flags() & flags::LIVE != 0 && found.was_a_block();
+        is_live.then_some(header)
     }
 
     /// The live header at `granules` from the arena's base, if there is one.
@@ -138,9 +130,7 @@ impl Core {
     /// Gives up the handle of a pool that is known by its number, and says how many blocks are in use. `None` if somebody
     /// else has done it.
     pub(crate) fn destroy(self) -> Option<u64> {
-        let handle = self.state().take_handle()?;
-        let in_use = self.in_use();
-        drop(handle);
-        Some(in_use)
+        let pool = self.state().take_pool()?;
+        Some(pool.close())
     }
 }

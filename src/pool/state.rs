@@ -34,7 +34,7 @@ pub(super) struct State {
     next_look: AtomicU64,
     /// The one handle of a pool that is known by its number: whoever takes it ends the pool.
     #[cfg(feature = "capi")]
-    pub(super) handle: AtomicPtr<super::Handle>,
+    pub(super) pool: AtomicPtr<super::Pool>,
     pub(super) reserved: u64,
     pub(super) capacity: u64,
     pub(super) classes: CachePadded<Classes>,
@@ -58,7 +58,7 @@ impl State {
             orphans: AtomicU64::new(0),
             next_look: AtomicU64::new(0),
             #[cfg(feature = "capi")]
-            handle: AtomicPtr::new(std::ptr::null_mut()),
+            pool: AtomicPtr::new(std::ptr::null_mut()),
             reserved,
             capacity: u64::from(slabs.count()) * classes.slab_bytes(),
             classes: CachePadded::new(classes),

@@ -14,6 +14,8 @@
 //! * **S3** The set bits of a slab's bitmap are at least as many as its home count and the takers under way.
 //! * **S4** A slab with room has its bit in the room set of its class, or somebody is about to set it, announced to
 //!   searches by a [`Move`](transit::Move).
+//! * **S5** A block of a slab that a class or a span has is noted as made when its header is written: before that, what lies there
+//!   may be anybody's old data.
 
 #[cfg(feature = "capi")]
 mod check;
@@ -28,6 +30,8 @@ use crate::bits::{self, Bits, WORD};
 use crate::class::{CLASSES, Class, Classes};
 use crate::header::{HEADER, Header};
 use crate::sync::{AtomicU32, Backoff, Field, Ordering, Published32, Tally, Witness};
+#[cfg(feature = "capi")]
+pub(crate) use check::Found;
 use state::{SlabState, Taken};
 use std::ops::Range;
 use transit::Transit;
@@ -91,6 +95,9 @@ pub(crate) struct SlabTable {
     room: Offset,
     /// One bitmap per slab, `home_words` words each.
     home: Offset,
+    /// One bitmap per slab like `home`: the blocks whose headers are written (S5).
+    #[cfg(feature = "capi")]
+    exists: Offset,
     first: Offset,
     count: u32,
     set_words: u32,
@@ -116,6 +123,8 @@ impl SlabTable {
             taken: plan.table::<Bits>(set_words.into()),
             room: plan.table::<Bits>(u64::from(set_words) * CLASSES as u64),
             home: plan.table::<Bits>(u64::from(home_words) * u64::from(count)),
+            #[cfg(feature = "capi")]
+            exists: plan.table::<Bits>(u64::from(home_words) * u64::from(count)),
             first: plan.bytes(u64::from(count) * classes.slab_bytes(), align),
             count,
             set_words,
@@ -147,7 +156,10 @@ impl SlabTable {
             arena.lay_out::<Slab>(self.slabs, self.count as usize);
             arena.lay_out::<Bits>(self.taken, sets);
             arena.lay_out::<Bits>(self.room, sets * CLASSES);
-            arena.lay_out::<Bits>(self.home, self.home_words as usize * self.count as usize);
+            let homes = self.home_words as usize * self.count as usize;
+            arena.lay_out::<Bits>(self.home, homes);
+            #[cfg(feature = "capi")]
+            arena.lay_out::<Bits>(self.exists, homes);
         }
     }
 
@@ -324,12 +336,16 @@ impl SlabTable {
         // SAFETY: S1: the slab is the class's, so its opener wrote the count before and nobody writes it now.
         let opened = unsafe { self.slab(arena, index).opened.get() };
         self.slab(arena, index).memory.read();
+        #[cfg(feature = "capi")]
+        let made = numbers.clone();
         for number in numbers {
             let block = self.block(classes, class, index, number);
             // SAFETY: the block is the caller's alone.
             unsafe { Header::carve(arena, block, class, first_generation(opened)) };
             sink(block);
         }
+        #[cfg(feature = "capi")]
+        self.note_made(arena, index, made);
     }
 
     fn block(&self, classes: &Classes, class: Class, index: u32, number: u32) -> Offset {
@@ -427,6 +443,8 @@ impl SlabTable {
         for word in &self.home(arena, index)[..bits::words(carved.into()) as usize] {
             word.reset();
         }
+        #[cfg(feature = "capi")]
+        self.forget_made(arena, index, carved);
         // While the slab is still ours: later, the bit might be its next owner's.
         bits::remove(self.room(arena, class), index);
         slab.state.close();

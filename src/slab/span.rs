@@ -38,6 +38,8 @@ impl SlabTable {
         let block = self.start(classes, first);
         // SAFETY: the start of a run of slabs that is ours.
         unsafe { Header::carve(arena, block, Class::SPAN, first_generation(opened)) };
+        #[cfg(feature = "capi")]
+        self.note_made(arena, first, 0..1);
         Some(block)
     }
 
@@ -56,6 +58,8 @@ impl SlabTable {
         counts.slabs.subtract(length.into());
         counts.carved.subtract(1);
         counts.given_back.add(length.into());
+        #[cfg(feature = "capi")]
+        self.forget_made(arena, first, 1);
         self.slab(arena, first).state.close();
         bits::release_run(self.taken(arena), first, length);
     }

@@ -13,7 +13,17 @@ pub(crate) fn root() -> &'static Path {
 
 /// Where the library is, and what is built with it.
 pub(crate) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi")
+    let name = format!("capi-{}", profile());
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Optimised for tools under which everything is slow; else with all assertions.
+fn profile() -> &'static str {
+    if std::env::var_os("MBUF_C_TESTS").is_some() {
+        "release"
+    } else {
+        "dev"
+    }
 }
 
 pub(crate) fn compiler() -> String {
@@ -49,7 +59,7 @@ pub(crate) fn library() -> bool {
     BUILD.call_once(|| {
         let mut make = Command::new("make");
         make.current_dir(root())
-            .arg("PROFILE=dev")
+            .arg(format!("PROFILE={}", profile()))
             .arg(format!("OUT={}", folder().display()))
             .env("CARGO", env!("CARGO"));
         succeed(&mut make);
