@@ -38,6 +38,32 @@ impl Bits {
         self.0.fetch_or(mask, Ordering::Release);
     }
 
+    /// Whether `number`, of this word's, is a member.
+    #[cfg(feature = "capi")]
+    #[inline(always)]
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.peek() & bit(number) != 0
+    }
+
+    /// As [`has`](Self::has). Acquire: pairs with the release in `add_mask` of who added it.
+    #[cfg(feature = "capi")]
+    #[inline(always)]
+    pub(crate) fn has_acquired(&self, number: u32) -> bool {
+        self.0.load(Ordering::Acquire) & bit(number) != 0
+    }
+
+    /// Whether the word has no members, at a glance.
+    #[cfg(feature = "capi")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.peek() == 0
+    }
+
+    /// Removes all of `mask`. The caller owns what these members are about.
+    #[cfg(feature = "capi")]
+    pub(crate) fn remove_mask(&self, mask: u64) {
+        self.0.fetch_and(!mask, Ordering::Relaxed);
+    }
+
     /// Empties the word. The caller owns what the set is about.
     pub(crate) fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
@@ -65,26 +91,6 @@ impl Bits {
 /// Adds `number`, with release: see [`Bits::add_mask`].
 pub(crate) fn add(set: &[Bits], number: u32) {
     set[(number / WORD) as usize].add_mask(bit(number));
-}
-
-/// Adds `numbers`, with release: see [`Bits::add_mask`].
-#[cfg(feature = "capi")]
-pub(crate) fn add_range(set: &[Bits], numbers: std::ops::Range<u32>) {
-    let mut number = numbers.start;
-    while number < numbers.end {
-        let next = (number / WORD + 1) * WORD;
-        let count = next.min(numbers.end) - number;
-        let mask = (u64::MAX >> (WORD - count)) << (number % WORD);
-        set[(number / WORD) as usize].add_mask(mask);
-        number += count;
-    }
-}
-
-/// Whether `number` is a member. Acquire: pairs with the release of who added it.
-#[cfg(feature = "capi")]
-#[inline(always)]
-pub(crate) fn has(word: &Bits, number: u32) -> bool {
-    word.0.load(Ordering::Acquire) & bit(number) != 0
 }
 
 /// Removes `number`. Acquire: pairs with the release of an adder that this overrules; what the remover reads next is no older
@@ -305,20 +311,5 @@ mod tests {
         assert_eq!(run_mask(62, 200), 0b11 << 62);
         assert_eq!(run_mask(64, 66), 0b11);
         assert_eq!(run_mask(65, 67), 0b110);
-    }
-
-    #[cfg(feature = "capi")]
-    #[test]
-    fn a_range_is_added_whole() {
-        for start in [0, 1, 63, 64, 100] {
-            for end in [start, start + 1, start + 63, start + 64, 192] {
-                let set: [Bits; 3] = std::array::from_fn(|_| Bits::fresh());
-                add_range(&set, start..end.min(192));
-                for number in 0..192 {
-                    let inside = (start..end).contains(&number);
-                    assert_eq!(has(&set[(number / WORD) as usize], number), inside);
-                }
-            }
-        }
     }
 }

@@ -29,9 +29,6 @@ const SLAB_SHIFTS: std::ops::RangeInclusive<u32> =
 #[cfg(loom)]
 pub const LOOM_SLAB: u64 = (4 * HEADER as u64).next_power_of_two();
 
-/// A class's number has six bits in a slab's state.
-const CLASS_NUMBERS: usize = 64;
-
 /// A magazine keeps at most this part of a slab from other threads.
 const MAGAZINE_SHARE: u64 = if cfg!(loom) { 1 } else { 4 };
 
@@ -105,8 +102,8 @@ pub(crate) struct Classes {
     count: u32,
     largest: u64,
     magazine: [u32; CLASSES],
-    /// By class: 2^32 over the granules of a block, rounded up. As many as a slab's state can name classes.
-    reciprocal: [u32; CLASS_NUMBERS],
+    /// By class: 2^32 over the granules of a block, rounded up.
+    reciprocal: [u32; CLASSES],
 }
 
 // SAFETY: integers, for which zero bytes are a value.
@@ -117,7 +114,7 @@ unsafe impl InArena for Classes {
             count: 0,
             largest: 0,
             magazine: [0; CLASSES],
-            reciprocal: [0; CLASS_NUMBERS],
+            reciprocal: [0; CLASSES],
         }
     }
 }
@@ -138,7 +135,7 @@ impl Classes {
             count: Self::count_in(slab_shift),
             largest: Self::largest_in(slab_shift),
             magazine: [0; CLASSES],
-            reciprocal: [0; CLASS_NUMBERS],
+            reciprocal: [0; CLASSES],
         };
         for class in classes.all() {
             let share = classes.slab_bytes() / MAGAZINE_SHARE / classes.block_bytes(class);
@@ -147,8 +144,6 @@ impl Classes {
             let granules = classes.block_bytes(class) / GRANULE as u64;
             classes.reciprocal[class.index()] = (u64::from(u32::MAX) / granules + 1) as u32;
         }
-        // A span is one block, however long.
-        classes.reciprocal[Class::SPAN.index()] = 1;
         classes
     }
 
@@ -226,18 +221,6 @@ impl Classes {
         debug_assert!(inside < self.slab_bytes());
         let granules = inside / GRANULE as u64;
         ((granules * u64::from(self.reciprocal[class.index()])) >> 32) as u32
-    }
-
-    /// Which block of its slab, all of `class`, begins at granule `inside`, if one does.
-    ///
-    /// The lower half of the product is the part of a block that is over, in parts of 2^32, and less than one granule's part only
-    /// when there is none.
-    #[cfg(feature = "capi")]
-    #[inline(always)]
-    pub(crate) fn exact_block_number(&self, class: Class, inside: u64) -> Option<u32> {
-        let reciprocal = self.reciprocal[class.index() % CLASS_NUMBERS];
-        let product = inside * u64::from(reciprocal);
-        ((product as u32) < reciprocal).then_some((product >> 32) as u32)
     }
 
     /// How many slabs a span with `data` bytes takes.
@@ -340,13 +323,6 @@ mod tests {
                 for inside in (0..classes.slab_bytes()).step_by(GRANULE) {
                     let number = inside / classes.block_bytes(class);
                     assert_eq!(u64::from(classes.block_number(class, inside)), number);
-                    #[cfg(feature = "capi")]
-                    assert_eq!(
-                        classes.exact_block_number(class, inside / GRANULE as u64),
-                        inside
-                            .is_multiple_of(classes.block_bytes(class))
-                            .then_some(number as u32)
-                    );
                 }
             }
         }

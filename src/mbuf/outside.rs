@@ -34,7 +34,8 @@ pub(crate) unsafe fn free_at_hand(core: Core, address: usize) -> bool {
         if !header.is_plain() || !is_unique(header) || !found.was_a_block() {
             return false;
         }
-        let Some(room) = core.cache().and_then(|cache| cache.room(found.class)) else {
+        let class = header.class();
+        let Some(room) = core.cache().and_then(|cache| cache.room(class)) else {
             return false;
         };
         retire(header);

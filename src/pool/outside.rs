@@ -98,9 +98,7 @@ impl Core {
             return None;
         }
         let granules = inside / GRANULE;
-        let found = state
-            .slabs
-            .block_at(self.arena(), &state.classes, granules)?;
+        let found = state.slabs.block_at(self.arena(), granules)?;
         // SAFETY: a block begins there, and blocks have headers from their carving on.
         Some((unsafe { base.byte_add(inside).cast().as_ref() }, found))
     }

@@ -95,18 +95,16 @@ pub(crate) struct SlabTable {
     room: Offset,
     /// One bitmap per slab, `home_words` words each.
     home: Offset,
-    /// One bitmap per slab like `home`: the blocks whose headers are written (S5).
+    /// A bit for each granule of the slabs: whether a block's header is written there (S5).
     #[cfg(feature = "capi")]
-    exists: Offset,
+    made: Offset,
     first: Offset,
     count: u32,
     set_words: u32,
     home_words: u32,
-    /// A slab's granules, as a shift and as a mask.
+    /// Of all slabs.
     #[cfg(feature = "capi")]
-    granule_shift: u32,
-    #[cfg(feature = "capi")]
-    granule_mask: u32,
+    granules: u32,
     /// No slab from this one on was ever taken by a class.
     high_water: AtomicU32,
     pub(crate) transit: Transit,
@@ -118,21 +116,21 @@ impl SlabTable {
     pub(crate) fn plan(plan: &mut Plan, classes: &Classes, count: u32, align: u64) -> Self {
         let set_words = bits::words(count.into()) as u32;
         let home_words = bits::words(classes.blocks_per_slab(Class::HEADER).into()) as u32;
+        #[cfg(feature = "capi")]
+        let granules = u64::from(count) * classes.slab_bytes() / GRANULE as u64;
         Self {
             slabs: plan.table::<Slab>(count.into()),
             taken: plan.table::<Bits>(set_words.into()),
             room: plan.table::<Bits>(u64::from(set_words) * CLASSES as u64),
             home: plan.table::<Bits>(u64::from(home_words) * u64::from(count)),
             #[cfg(feature = "capi")]
-            exists: plan.table::<Bits>(u64::from(home_words) * u64::from(count)),
+            made: plan.table::<Bits>(bits::words(granules)),
             first: plan.bytes(u64::from(count) * classes.slab_bytes(), align),
             count,
             set_words,
             home_words,
             #[cfg(feature = "capi")]
-            granule_shift: classes.slab_shift() - GRANULE.ilog2(),
-            #[cfg(feature = "capi")]
-            granule_mask: (classes.slab_bytes() / GRANULE as u64 - 1) as u32,
+            granules: granules as u32,
             high_water: AtomicU32::new(0),
             transit: Transit::fresh(),
             classes: std::array::from_fn(|_| ClassSlabs {
@@ -156,10 +154,9 @@ impl SlabTable {
             arena.lay_out::<Slab>(self.slabs, self.count as usize);
             arena.lay_out::<Bits>(self.taken, sets);
             arena.lay_out::<Bits>(self.room, sets * CLASSES);
-            let homes = self.home_words as usize * self.count as usize;
-            arena.lay_out::<Bits>(self.home, homes);
+            arena.lay_out::<Bits>(self.home, self.home_words as usize * self.count as usize);
             #[cfg(feature = "capi")]
-            arena.lay_out::<Bits>(self.exists, homes);
+            arena.lay_out::<Bits>(self.made, bits::words(self.granules.into()) as usize);
         }
     }
 
@@ -278,6 +275,8 @@ impl SlabTable {
         unsafe { slab.opened.set(slab.opened.get().wrapping_add(1)) };
         slab.touched.set(1);
         slab.memory.write();
+        #[cfg(feature = "capi")]
+        Self::begin_writing();
         self.high_water.fetch_max(index + 1, Ordering::Relaxed);
         let counts = &self.classes[class.index()];
         counts.slabs.add(1);
@@ -345,7 +344,7 @@ impl SlabTable {
             sink(block);
         }
         #[cfg(feature = "capi")]
-        self.note_made(arena, index, made);
+        self.note_made(arena, classes, class, index, made);
     }
 
     fn block(&self, classes: &Classes, class: Class, index: u32, number: u32) -> Offset {
@@ -444,7 +443,7 @@ impl SlabTable {
             word.reset();
         }
         #[cfg(feature = "capi")]
-        self.forget_made(arena, index, carved);
+        self.forget_made(arena, index);
         // While the slab is still ours: later, the bit might be its next owner's.
         bits::remove(self.room(arena, class), index);
         slab.state.close();

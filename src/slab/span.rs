@@ -31,6 +31,8 @@ impl SlabTable {
             slab.opened.set(slab.opened.get().wrapping_add(1));
             slab.opened.get()
         };
+        #[cfg(feature = "capi")]
+        Self::begin_writing();
         slab.state.open_span();
         let counts = &self.classes[Class::SPAN.index()];
         counts.slabs.add(length.into());
@@ -39,7 +41,7 @@ impl SlabTable {
         // SAFETY: the start of a run of slabs that is ours.
         unsafe { Header::carve(arena, block, Class::SPAN, first_generation(opened)) };
         #[cfg(feature = "capi")]
-        self.note_made(arena, first, 0..1);
+        self.note_made(arena, classes, Class::HEADER, first, 0..1);
         Some(block)
     }
 
@@ -59,7 +61,7 @@ impl SlabTable {
         counts.carved.subtract(1);
         counts.given_back.add(length.into());
         #[cfg(feature = "capi")]
-        self.forget_made(arena, first, 1);
+        self.forget_made(arena, first);
         self.slab(arena, first).state.close();
         bits::release_run(self.taken(arena), first, length);
     }

@@ -13,8 +13,6 @@
 
 use crate::arena::InArena;
 use crate::class::Class;
-#[cfg(feature = "capi")]
-use crate::sync::fence;
 use crate::sync::{AtomicU64, Ordering};
 
 const COUNT_BITS: u32 = 14;
@@ -54,11 +52,6 @@ impl Word {
         self.0 >> KIND_SHIFT & 3
     }
 
-    #[cfg(feature = "capi")]
-    fn life(self) -> Life {
-        Life(self.0 >> CLASS_SHIFT)
-    }
-
     fn next_tag(self) -> u64 {
         (self.0 >> TAG_SHIFT) + 1
     }
@@ -79,11 +72,6 @@ impl Word {
         Self(self.0 - (u64::from(blocks) << HOME_SHIFT))
     }
 }
-
-/// What tells a slab's lives apart: whose it was, and the tag.
-#[cfg(feature = "capi")]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Life(u64);
 
 /// What a taker got of a slab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,25 +104,16 @@ impl SlabState {
     /// idle. The caller owns the slab: nobody else changes the state meanwhile.
     pub(crate) fn open(&self, class: Class, carved: u32) {
         self.become_kind(KIND_CLASS, class, carved);
-        Self::begin_writing();
     }
 
     /// Marks the slab as the first of a span. The caller owns the slab.
     pub(crate) fn open_span(&self) {
         self.become_kind(KIND_SPAN, Class::SPAN, 1);
-        Self::begin_writing();
     }
 
     /// Makes the slab nobody's. The caller owns it, by [`leave`](Self::leave) or as a span.
     pub(crate) fn close(&self) {
         self.become_kind(KIND_FREE, Class::HEADER, 0);
-    }
-
-    /// What is written to the slab from here on is not seen before its new state is.
-    fn begin_writing() {
-        // Pairs with the fence in `still_lives`.
-        #[cfg(feature = "capi")]
-        fence(Ordering::Release);
     }
 
     fn become_kind(&self, kind: u64, class: Class, carved: u32) {
@@ -204,25 +183,6 @@ impl SlabState {
                 Err(now) => old = Word(now),
             }
         }
-    }
-
-    /// The slab's present life, as a class's or a span's, and whose it is.
-    #[cfg(feature = "capi")]
-    #[inline(always)]
-    pub(crate) fn life(&self) -> Option<(Life, Class)> {
-        // Acquire: pairs with the release in `become_kind`: of blocks made in earlier lives nothing is seen.
-        let now = Word(self.0.load(Ordering::Acquire));
-        let has_blocks = now.kind() == KIND_CLASS || now.kind() == KIND_SPAN;
-        has_blocks.then(|| (now.life(), now.class()))
-    }
-
-    /// Whether the slab has gone on with that life until after all that the caller has read before.
-    #[cfg(feature = "capi")]
-    #[inline(always)]
-    pub(crate) fn still_lives(&self, life: Life) -> bool {
-        // Pairs with the fence in `begin_writing`: who has read what was written in a later life sees here that it is one.
-        fence(Ordering::Acquire);
-        Word(self.0.load(Ordering::Relaxed)).life() == life
     }
 
     /// Whether `class` could take a block here.

@@ -35,6 +35,7 @@ pub use mbuf::{Mbuf, free_bulk};
 pub use pool::{Pool, PoolBuilder};
 
 mod cache_models;
+mod check_models;
 mod depot_models;
 mod registry_models;
 mod slab_models;
