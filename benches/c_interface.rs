@@ -14,6 +14,9 @@ const ROUNDS: usize = 20;
 const PAIRS: usize = 50_000;
 const SIZE: usize = 2048;
 
+/// Runs some rounds and returns their times.
+type Contender<'a> = Box<dyn Fn() -> Vec<f64> + 'a>;
+
 fn main() {
     // `cargo test` and `cargo bench --no-run` only see that it compiles.
     if !std::env::args().any(|argument| argument == "--bench") {
@@ -22,7 +25,7 @@ fn main() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c_interface");
     let (with_static, with_shared) = build(&folder);
     let pool = Pool::builder().build().expect("address space for a pool");
-    let mut contenders: [(&str, Box<dyn Fn() -> Vec<f64>>); 5] = [
+    let contenders: [(&str, Contender); 5] = [
         ("Rust", Box::new(|| rust_rounds(&pool))),
         (
             "static library, aclrt*",
@@ -43,7 +46,7 @@ fn main() {
     ];
     let mut times = vec![Vec::new(); contenders.len()];
     for _ in 0..TURNS {
-        for ((_, run), times) in contenders.iter_mut().zip(&mut times) {
+        for ((_, run), times) in contenders.iter().zip(&mut times) {
             times.extend(run());
         }
     }
