@@ -143,7 +143,7 @@ int mbuf_alloc(mbuf_pool pool, size_t size, mbuf **buf);
 /* As mbuf_alloc, with data that starts at a multiple of `alignment`: a power of two up to 4096. */
 int mbuf_alloc_aligned(mbuf_pool pool, size_t size, size_t alignment, mbuf **buf);
 
-/* `count` new buffers of `size` bytes, or none. */
+/* `count` new buffers of `size` bytes, or none. The array is not null, even for a count of 0. */
 int mbuf_alloc_bulk(mbuf_pool pool, size_t size, mbuf **bufs, size_t count);
 
 /* Frees the chain that `buf` heads. Data that copies refer to stays until the last of them is freed. */

@@ -45,7 +45,9 @@ impl Mapping {
         (self.base, self.bytes)
     }
 
+    /// For tests, and under loom for those models that mount this file.
     #[cfg(test)]
+    #[cfg_attr(loom, allow(dead_code))]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
     }

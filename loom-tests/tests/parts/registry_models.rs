@@ -201,7 +201,7 @@ fn a_kept_place_is_taken_again_once() {
             Some(base)
         );
         assert!(registry().kept_at(base + KEPT as usize).is_none());
-        mine.map(end);
+        mine.into_iter().for_each(end);
     });
 }
 
