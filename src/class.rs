@@ -308,6 +308,16 @@ mod tests {
     }
 
     #[test]
+    fn a_magazine_keeps_at_most_a_quarter_of_a_slab_from_others() {
+        let classes = pool(64 << 20);
+        for class in classes.all() {
+            let most = classes.magazine(class);
+            let kept = u64::from(most) * classes.block_bytes(class);
+            assert!(most == 1 || kept <= classes.slab_bytes() / 4, "{class:?}");
+        }
+    }
+
+    #[test]
     fn a_fair_magazine_cannot_keep_more_than_an_eighth_of_the_slabs() {
         assert_eq!(Classes::fair_magazine(1, 64), 1);
         assert_eq!(Classes::fair_magazine(1 << 20, 64), 2);

@@ -336,7 +336,7 @@ mod tests {
     use super::*;
     use memoffset::{offset_of, span_of};
 
-    /// The table of `docs/layout.md`.
+    /// The tables of `docs/layout.md`.
     #[test]
     fn the_layout_is_what_the_documentation_says() {
         assert_eq!(size_of::<Header>(), 192);
@@ -360,6 +360,15 @@ mod tests {
         assert_eq!(span_of!(Header, track), 184..192);
         assert_eq!(offset_of!(Header, data), 192);
         assert_eq!(size_of::<Witness>(), 0);
+        let bits = [
+            flags::LIVE,
+            flags::MEMBER,
+            flags::SPAN,
+            flags::COPY,
+            flags::USER_WRITTEN,
+            flags::STAMPED,
+        ];
+        assert_eq!(bits, [1, 2, 4, 8, 16, 32]);
     }
 
     #[test]
@@ -400,6 +409,19 @@ mod tests {
             assert_eq!((*header.user_ptr())[95], 0);
             assert_eq!(header.timestamp(), 0);
             assert_eq!(header.flags(), flags::LIVE);
+        }
+    }
+
+    #[test]
+    fn a_timestamp_alone_does_not_outlive_its_mbuf() {
+        let header = Header::carved(5, Class::HEADER, 9);
+        // SAFETY: the header is this test's alone.
+        unsafe {
+            header.activate(100, 0);
+            header.set_timestamp(4);
+            header.deactivate();
+            header.activate(100, 0);
+            assert_eq!(header.timestamp(), 0);
         }
     }
 }

@@ -240,7 +240,8 @@ fn bulk_allocation_appends_all_or_none() {
     );
     assert_eq!(mbufs.len(), 11);
     assert_eq!(mbufs[0].data(), b"first");
-    free_bulk(mbufs);
+    free_bulk(std::iter::from_fn(|| mbufs.pop()));
+    assert!(mbufs.is_empty());
     free_bulk([]);
     assert_all_home(&pool);
 }

@@ -189,6 +189,7 @@ fn each_segment_is_changed_in_its_place() {
         assert!(segment.is_empty());
         segment.extend_from_slice(&[i as u8 + 10; 5]).unwrap();
         segment.set_len(8).unwrap();
+        assert!(!segment.is_empty());
         segment.user_mut()[95] += 10;
         segment.set_timestamp(segment.timestamp() + 10);
         assert_eq!(usize::from(segment.user()[95]), i + 10);

@@ -179,6 +179,7 @@ fn extending_appends_all_or_nothing() {
     mbuf.extend_from_slice(b"ef").unwrap();
     mbuf.extend_from_slice(b"").unwrap();
     assert_eq!(mbuf.data(), b"abcdef");
+    assert!(!mbuf.is_empty());
     mbuf.clear();
     assert!(mbuf.is_empty());
     mbuf.extend_from_slice(b"g").unwrap();

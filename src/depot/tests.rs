@@ -1,3 +1,4 @@
+use super::Head;
 use crate::cache::MAGAZINE_MAX;
 use crate::test_parts::{HEADER, Parts, data_class};
 
@@ -59,4 +60,14 @@ fn a_magazine_unloaded_is_empty() {
     let mut room = [0; MAGAZINE_MAX];
     assert_eq!(magazine.unload(parts.arena, &mut room), [7, 8]);
     assert_eq!(magazine.unload(parts.arena, &mut room), []);
+}
+
+#[test]
+fn a_head_is_another_after_each_change_to_the_same_top() {
+    let once = Head(0).then(7);
+    let twice = once.then(7);
+    assert!(once != Head(7) && twice != once);
+    assert_eq!(twice.top(), once.top());
+    let wrapped = Head(u64::MAX).then(7);
+    assert_eq!(wrapped.top(), once.top());
 }

@@ -229,6 +229,7 @@ mod tests {
         assert_eq!(state.take(class, 3, 4), Taken::Full);
         assert!(!state.has_room(class, 4));
         state.give(2);
+        assert!(state.has_room(class, 4));
         state.give(1);
         assert_eq!(state.leave(), None);
         assert_eq!(state.take(class, 1, 4), Taken::Home(1));

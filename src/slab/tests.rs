@@ -1,6 +1,31 @@
-use crate::arena::Offset;
-use crate::class::Class;
+use super::{Slab, SlabTable};
+use crate::arena::{GRANULE, Offset, Plan};
+use crate::bits::Bits;
+use crate::class::{CLASSES, Class, Classes};
 use crate::test_parts::{HEADER, Parts, data_class};
+
+#[test]
+fn the_tables_and_the_slabs_do_not_overlap() {
+    const SLABS: usize = 1000;
+    let classes = Classes::of_pool(1, 2);
+    let mut plan = Plan::after(64);
+    let table = SlabTable::plan(&mut plan, &classes, SLABS as u32, GRANULE as u64);
+    let set = SLABS.div_ceil(64) * size_of::<Bits>();
+    let bitmap = (classes.blocks_per_slab(HEADER) as usize).div_ceil(64) * size_of::<Bits>();
+    let slabs = SLABS * classes.slab_bytes() as usize;
+    let mut free = 64;
+    for (start, bytes) in [
+        (table.slabs, SLABS * size_of::<Slab>()),
+        (table.taken, set),
+        (table.room, set * CLASSES),
+        (table.home, bitmap * SLABS),
+        (table.first, slabs),
+    ] {
+        assert!(start.bytes() >= free);
+        free = start.bytes() + bytes;
+    }
+    assert!(plan.len() as usize >= free);
+}
 
 #[test]
 fn the_blocks_of_a_slab_do_not_overlap_and_lie_in_it() {
@@ -34,6 +59,17 @@ fn blocks_given_home_are_taken_again_before_new_ones_are_carved() {
     again.sort_unstable();
     assert_eq!(again, out);
     assert_eq!(parts.slabs.counts(HEADER).carved, 3);
+    parts.assert_conserved(HEADER, &out);
+}
+
+#[test]
+fn home_blocks_of_any_slab_come_before_new_ones() {
+    let parts = Parts::new(2);
+    let mut out = parts.open(HEADER, 1);
+    let full = parts.open(HEADER, u32::MAX);
+    parts.give(HEADER, &full[..2]);
+    assert_eq!(parts.take(HEADER, 5), full[..2]);
+    out.extend(full);
     parts.assert_conserved(HEADER, &out);
 }
 

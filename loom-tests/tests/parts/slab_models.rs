@@ -52,6 +52,26 @@ fn one_home_block_goes_to_one_of_two_takers() {
     });
 }
 
+/// Who finds a slab's home block just taken goes on to the next slab.
+#[test]
+fn two_home_blocks_go_to_two_takers() {
+    explore("two_home_blocks_go_to_two_takers", ALL, || {
+        let parts = Parts::new(2);
+        let all = parts.per_slab(HEADER) as u32;
+        let (mut out, mut more) = (parts.open(HEADER, all), parts.open(HEADER, all));
+        parts.give(HEADER, &[out.pop().unwrap(), more.pop().unwrap()]);
+        out.extend(more);
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.take(HEADER, 1));
+        let mine = parts.take(HEADER, 1);
+        let theirs = thread.join().unwrap();
+        assert_eq!((mine.len(), theirs.len()), (1, 1));
+        out.extend(mine);
+        out.extend(theirs);
+        parts.assert_conserved(HEADER, &out);
+    });
+}
+
 /// A block comes home to a full slab while a taker finds it full and takes it off the list.
 #[test]
 fn a_block_that_comes_home_is_listed() {
