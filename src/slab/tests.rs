@@ -74,6 +74,18 @@ fn home_blocks_of_any_slab_come_before_new_ones() {
 }
 
 #[test]
+fn a_search_leaves_what_other_classes_have_listed() {
+    // More slabs than a word of a set has bits.
+    let parts = Parts::new(66);
+    let out = parts.open(data_class(), 1);
+    for _ in 1..66 {
+        assert!(!parts.open(HEADER, u32::MAX).is_empty());
+    }
+    assert!(parts.take(HEADER, 1).is_empty(), "all of them are full");
+    parts.assert_conserved(data_class(), &out);
+}
+
+#[test]
 fn blocks_of_several_slabs_find_their_ways_home() {
     let parts = Parts::new(3);
     let class = Class::of(3000);
