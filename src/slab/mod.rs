@@ -446,7 +446,6 @@ impl SlabTable {
         self.forget_made(arena, index);
         // While the slab is still ours: later, the bit might be its next owner's.
         bits::remove(self.room(arena, class), index);
-        slab.state.close();
         bits::release(self.taken(arena), index);
         move_.moved();
         true

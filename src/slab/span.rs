@@ -33,7 +33,6 @@ impl SlabTable {
         };
         #[cfg(feature = "capi")]
         Self::begin_writing();
-        slab.state.open_span();
         let counts = &self.classes[Class::SPAN.index()];
         counts.slabs.add(length.into());
         counts.carved.add(1);
@@ -62,7 +61,6 @@ impl SlabTable {
         counts.given_back.add(length.into());
         #[cfg(feature = "capi")]
         self.forget_made(arena, first);
-        self.slab(arena, first).state.close();
         bits::release_run(self.taken(arena), first, length);
     }
 }

@@ -4,8 +4,8 @@
 //! bits  0..14  carved   blocks that exist: a prefix of the slab
 //! bits 14..28  home     of these, blocks that are free and rest in the slab's bitmap
 //! bits 28..34  class
-//! bits 34..36  kind     nobody's, a class's, or being given back
-//! bits 36..64  tag      grows with each change of kind
+//! bit  34      kind     a class's, or not: free, a span's, or its finder's
+//! bits 35..64  tag      grows with each change of kind
 //! ```
 //!
 //! Only this file does arithmetic on the word. The tag tells a class's slab from the same slab after it was given back
@@ -20,12 +20,10 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 const HOME_SHIFT: u32 = COUNT_BITS;
 const CLASS_SHIFT: u32 = 2 * COUNT_BITS;
 const KIND_SHIFT: u32 = CLASS_SHIFT + 6;
-const TAG_SHIFT: u32 = KIND_SHIFT + 2;
+const TAG_SHIFT: u32 = KIND_SHIFT + 1;
 
-const KIND_FREE: u64 = 0;
+const KIND_NONE: u64 = 0;
 const KIND_CLASS: u64 = 1;
-const KIND_LEAVING: u64 = 2;
-const KIND_SPAN: u64 = 3;
 
 /// A value of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +47,7 @@ impl Word {
     }
 
     fn kind(self) -> u64 {
-        self.0 >> KIND_SHIFT & 3
+        self.0 >> KIND_SHIFT & 1
     }
 
     fn next_tag(self) -> u64 {
@@ -103,23 +101,9 @@ impl SlabState {
     /// Makes the slab `class`'s; its first `carved` blocks are the caller's, at least one, so that the slab does not look
     /// idle. The caller owns the slab: nobody else changes the state meanwhile.
     pub(crate) fn open(&self, class: Class, carved: u32) {
-        self.become_kind(KIND_CLASS, class, carved);
-    }
-
-    /// Marks the slab as the first of a span. The caller owns the slab.
-    pub(crate) fn open_span(&self) {
-        self.become_kind(KIND_SPAN, Class::SPAN, 1);
-    }
-
-    /// Makes the slab nobody's. The caller owns it, by [`leave`](Self::leave) or as a span.
-    pub(crate) fn close(&self) {
-        self.become_kind(KIND_FREE, Class::HEADER, 0);
-    }
-
-    fn become_kind(&self, kind: u64, class: Class, carved: u32) {
         // Relaxed: only the owner writes, and it is the owner.
         let old = Word(self.0.load(Ordering::Relaxed));
-        let new = Word::new(kind, class, old.next_tag()).plus_carved(carved);
+        let new = Word::new(KIND_CLASS, class, old.next_tag()).plus_carved(carved);
         // Release: pairs with the acquire in `take`. Whoever carves here sees what the owner did to the slab before,
         // above all the last user's accesses to the memory, which happened before the owner got the slab.
         self.0.store(new.0, Ordering::Release);
@@ -127,7 +111,7 @@ impl SlabState {
 
     /// Takes up to `want` blocks for `class`: home ones first, for their headers exist; else by carving on.
     pub(crate) fn take(&self, class: Class, want: u32, blocks_per_slab: u32) -> Taken {
-        // Acquire: pairs with the release in `give` (home blocks: their bits and headers) and in `become_kind`
+        // Acquire: pairs with the release in `give` (home blocks: their bits and headers) and in `open`
         // (carving). The compare-and-swap below can be relaxed because it succeeds on this very value.
         let mut old = Word(self.0.load(Ordering::Acquire));
         loop {
@@ -173,7 +157,7 @@ impl SlabState {
             if old.kind() != KIND_CLASS || old.home() != old.carved() {
                 return None;
             }
-            let new = Word::new(KIND_LEAVING, old.class(), old.next_tag());
+            let new = Word::new(KIND_NONE, old.class(), old.next_tag());
             // Acquire: pairs with the release in `give`: all that was ever done to the blocks happened before.
             match self
                 .0
@@ -237,7 +221,6 @@ mod tests {
         assert!(state.is_idle());
         assert_eq!(state.leave(), Some((class, 4)));
         assert_eq!(state.take(class, 1, 4), Taken::NotOurs);
-        state.close();
         assert_eq!(state.leave(), None);
     }
 
@@ -257,7 +240,6 @@ mod tests {
         let first = state.0.load(Ordering::Relaxed);
         state.give(1);
         assert!(state.leave().is_some());
-        state.close();
         state.open(class, 1);
         assert_ne!(state.0.load(Ordering::Relaxed), first);
     }
