@@ -275,14 +275,14 @@ impl SlabTable {
         unsafe { slab.opened.set(slab.opened.get().wrapping_add(1)) };
         slab.touched.set(1);
         slab.memory.write();
-        #[cfg(feature = "capi")]
-        Self::begin_writing();
         self.high_water.fetch_max(index + 1, Ordering::Relaxed);
         let counts = &self.classes[class.index()];
         counts.slabs.add(1);
         counts.hint.set(index);
         let carved = want.min(classes.blocks_per_slab(class));
         slab.state.open(class, carved);
+        #[cfg(feature = "capi")]
+        Self::begin_writing();
         self.carve(arena, classes, class, index, 0..carved, sink);
         bits::add(self.room(arena, class), index);
         move_.moved();

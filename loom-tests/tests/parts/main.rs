@@ -35,7 +35,10 @@ pub use mbuf::{Mbuf, free_bulk};
 pub use pool::{Pool, PoolBuilder};
 
 mod cache_models;
+#[cfg(feature = "capi")]
 mod check_models;
 mod depot_models;
+#[cfg(feature = "capi")]
+mod kept_models;
 mod registry_models;
 mod slab_models;
