@@ -64,7 +64,7 @@ typedef uint64_t mbuf_pool;
 
 /* The pool of the process, made at its first use with what MBUF_CAPACITY and MBUF_HUGE_PAGES say. It cannot be destroyed
  * (MBUF_ERROR_HANDLE). MBUF_ZERO=1 clears the data of buffers from this pool. */
-#define MBUF_POOL_DEFAULT ((mbuf_pool)0)
+#define MBUF_POOL_DEFAULT UINT64_C(0)
 
 /* ---- Pools ---- */
 
@@ -184,7 +184,7 @@ int mbuf_copy_ref(const mbuf *buf, mbuf **copy);
 /* Whether another buffer refers to the same data: 1 or 0. */
 int mbuf_is_shared(const mbuf *buf, int *shared);
 
-/* Gives every buffer of the chain data of its own. Where data was shared, another buffer takes the place of the one that
+/* Gives every buffer of the chain data of its own, all of it, whatever the data length. Where data was shared, another buffer takes the place of the one that
  * was there, the head, which `head` then names, included. */
 int mbuf_make_unique(mbuf **head);
 
@@ -215,11 +215,14 @@ int mbuf_linearize(mbuf **head);
 
 /* ---- Tokens ---- */
 
-/* Names one buffer for as long as it lives, and nothing afterwards. May be copied, sent and kept at will. */
+/* Names one buffer for as long as it lives, and nothing afterwards: not before its block has been handed out 2^32 times, or its
+ * slab has changed hands 2^32 times, since. May be copied, sent and kept at will. */
 typedef struct mbuf_token {
     uint64_t pool;
     uint32_t offset;
     uint32_t generation;
+    uint32_t life;
+    uint32_t reserved;
 } mbuf_token;
 
 /* The token of a buffer. */

@@ -38,17 +38,10 @@ impl Bits {
         self.0.fetch_or(mask, Ordering::Release);
     }
 
-    /// Whether `number`, of this word's, is a member.
+    /// Whether `number`, of this word's, is a member. Acquire: pairs with the release in `add_mask` of who added it.
     #[cfg(feature = "capi")]
     #[inline(always)]
     pub(crate) fn has(&self, number: u32) -> bool {
-        self.peek() & bit(number) != 0
-    }
-
-    /// As [`has`](Self::has). Acquire: pairs with the release in `add_mask` of who added it.
-    #[cfg(feature = "capi")]
-    #[inline(always)]
-    pub(crate) fn has_acquired(&self, number: u32) -> bool {
         self.0.load(Ordering::Acquire) & bit(number) != 0
     }
 

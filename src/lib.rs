@@ -54,6 +54,7 @@ mod class;
 mod depot;
 mod error;
 mod header;
+mod heap;
 mod mbuf;
 mod pool;
 mod registry;

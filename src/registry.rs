@@ -196,7 +196,8 @@ impl Registry {
     }
 
     /// Notes a pool and returns the pin that its first handle is to hold. The pool is shut until that pin
-    /// [opens](Pin::open) it. `None` when the heap is exhausted; the mapping is then returned to the system.
+    /// [opens](Pin::open) it, and can be [kept](Pin::keep) if that is asked for here. `None` when the heap is exhausted; the
+    /// mapping is then returned to the system.
     pub(crate) fn register(&'static self, mapping: Mapping, keep: bool) -> Option<Pin> {
         let suits = |slot: &Slot| if keep { slot.is_new() } else { !slot.is_kept() };
         let mut chunk = &self.first;
@@ -204,7 +205,7 @@ impl Registry {
         loop {
             for (index, slot) in chunk.slots.iter().enumerate() {
                 if let Some(generation) = slot.claim_if(suits) {
-                    slot.hold(mapping, keep);
+                    slot.hold(mapping);
                     let id = PoolId::new(base + index, generation);
                     return Some(Pin { slot, id });
                 }
@@ -329,11 +330,10 @@ impl Slot {
     }
 
     /// Relaxed, all: published by the release in `open`; who looks without a pin finds a kept slot whole or not at all.
-    fn hold(&self, mapping: Mapping, keep: bool) {
+    fn hold(&self, mapping: Mapping) {
         let (address, bytes) = mapping.into_parts();
         self.base.store(address.as_ptr(), Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
-        self.kept.store(keep.into(), Ordering::Relaxed);
     }
 
     /// Where a kept slot's arena is. Of one that is just being made, a thread may see a part: then it is nowhere, or empty.
@@ -391,6 +391,13 @@ impl Pin {
         let base = self.slot.base.load(Ordering::Relaxed);
         // SAFETY: a registered pool has a base, and while the pin exists it is mapped.
         unsafe { Arena::from_base(NonNull::new_unchecked(base)) }
+    }
+
+    /// From now on the pool is kept. It was registered for that.
+    #[cfg(feature = "capi")]
+    pub(crate) fn keep(&self) {
+        // Relaxed: as in `hold`.
+        self.slot.kept.store(1, Ordering::Relaxed);
     }
 
     /// The pool's mapping, for who sets it up. It stays the registry's.

@@ -2,6 +2,7 @@
 
 use crate::arena::HugePages;
 use crate::error::BuildError;
+use crate::heap;
 use crate::pool::{Pool, PoolBuilder};
 use crate::sync::{AtomicU32, Ordering, process_static};
 use std::ffi::c_int;
@@ -38,6 +39,10 @@ pub(super) fn default_pool() -> Result<&'static Pool, BuildError> {
 #[cold]
 #[inline(never)]
 fn make_default_pool() -> Result<&'static Pool, BuildError> {
+    // The environment is read by way of the heap.
+    if !heap::has_room() {
+        return Err(BuildError::TooManyPools);
+    }
     match Pool::global_from(options) {
         Err(BuildError::HugePages(why)) => {
             say(format_args!(

@@ -157,10 +157,9 @@ fn not_too_large(size: usize) -> Outcome {
     Ok(())
 }
 
-/// Hands a new mbuf of `pool` to C.
-#[inline(always)]
-fn hand_out(pool: u64, mut mbuf: Mbuf, out: Out<Handle>) {
-    if pool == DEFAULT && environment::zeroes() {
+/// Hands a new mbuf to C.
+fn hand_out(mut mbuf: Mbuf, out: Out<Handle>) {
+    if environment::zeroes() && is_default(mbuf.core()) {
         clear(&mut mbuf);
     }
     out.set(mbuf.into_raw().as_ptr());
@@ -201,6 +200,7 @@ fn alloc(pool: u64, size: usize, buf: *mut Handle) -> c_int {
     if is_usual(size)
         && let Some(core) = Core::numbered(PoolId::from_raw(pool))
         && let Ok(out) = Out::new(buf)
+        && !environment::zeroes()
         && let Some(mbuf) = mbuf::at_hand(core, size)
     {
         out.set(mbuf.into_raw().as_ptr());
@@ -215,7 +215,7 @@ fn alloc_other(pool: u64, size: usize, buf: *mut Handle) -> c_int {
     let alloc = || {
         let out = Out::new(buf)?;
         not_too_large(size)?;
-        hand_out(pool, mbuf::from_core(numbered(pool)?, size)?, out);
+        hand_out(mbuf::from_core(numbered(pool)?, size)?, out);
         Ok(())
     };
     status(alloc())
@@ -224,7 +224,7 @@ fn alloc_other(pool: u64, size: usize, buf: *mut Handle) -> c_int {
 fn alloc_aligned(pool: u64, layout: Layout, buf: *mut Handle) -> Outcome {
     let out = Out::new(buf)?;
     layout.check()?;
-    hand_out(pool, mbuf::alloc_with(numbered(pool)?, layout)?, out);
+    hand_out(mbuf::alloc_with(numbered(pool)?, layout)?, out);
     Ok(())
 }
 
@@ -236,7 +236,7 @@ fn alloc_bulk(pool: u64, size: usize, bufs: *mut Handle, count: usize) -> Outcom
         // The batch has as many as were asked for.
         let Some(mbuf) = batch.pop() else { break };
         // SAFETY: F1: the array has a place for each.
-        hand_out(pool, mbuf, Out(unsafe { out.add(index) }));
+        hand_out(mbuf, Out(unsafe { out.add(index) }));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::code::Outcome;
 use super::handle::{Handle, any, head};
 use super::{Code, Out, status};
 use crate::error::AllocError;
-use crate::mbuf::Mbuf;
+use crate::mbuf::{MAX_CHAIN, Mbuf};
 use std::ffi::c_int;
 
 pub(super) fn copy_ref(buf: Handle, copy: *mut Handle) -> Outcome {
@@ -36,6 +36,22 @@ unsafe fn replace(
     Ok(())
 }
 
+/// All of the data is copied: C writes it by a pointer, and its length may be set later.
+fn make_unique(chain: &mut Mbuf) -> Result<(), AllocError> {
+    let mut lengths = [0; MAX_CHAIN];
+    for (length, mut segment) in lengths.iter_mut().zip(chain.segments_mut()) {
+        *length = segment.len();
+        // SAFETY: within the capacity; to C, old bytes are bytes.
+        unsafe { segment.set_len_unchecked(segment.capacity()) };
+    }
+    let outcome = chain.make_unique();
+    for (&length, mut segment) in lengths.iter().zip(chain.segments_mut()) {
+        // SAFETY: what it was.
+        unsafe { segment.set_len_unchecked(length) };
+    }
+    outcome
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mbuf_copy_ref(buf: Handle, copy: *mut Handle) -> c_int {
     status(copy_ref(buf, copy))
@@ -49,7 +65,7 @@ unsafe extern "C" fn mbuf_is_shared(buf: Handle, shared: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mbuf_make_unique(head: *mut Handle) -> c_int {
     // SAFETY: F1.
-    status(unsafe { replace(head, Mbuf::make_unique) })
+    status(unsafe { replace(head, make_unique) })
 }
 
 #[unsafe(no_mangle)]

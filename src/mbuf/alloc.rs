@@ -93,6 +93,10 @@ fn bulk<'a>(
     cache: impl Fn() -> Option<&'a Cache>,
     one: impl Fn() -> Result<Mbuf, AllocError>,
 ) -> Result<(), AllocError> {
+    if size as u64 > MAX_DATA {
+        return Err(AllocError::TooLarge);
+    }
+    core.could_hold(size, n)?;
     out.try_reserve(n).map_err(|_| AllocError::OutOfMemory)?;
     let before = out.len();
     let mut missing = n;

@@ -15,6 +15,7 @@ pub(crate) struct Batch {
 impl Batch {
     /// `count` mbufs of `size` bytes, or none.
     pub(crate) fn alloc(core: Core, size: usize, count: usize) -> Result<Self, AllocError> {
+        core.could_hold(size, count)?;
         let mut batch = Self { core, last: None };
         let mut missing = count;
         while missing > 0 {

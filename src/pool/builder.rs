@@ -7,6 +7,7 @@ use crate::cache::{CacheTable, MAGAZINE_MAX};
 use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::error::BuildError;
+use crate::heap;
 use crate::registry::{Pin, registry};
 use crate::slab::SlabTable;
 
@@ -99,8 +100,11 @@ impl PoolBuilder {
         self.build_to(false)
     }
 
-    /// Makes the pool; when it ends, its addresses are kept for another such pool or not.
+    /// Makes the pool, such that it can be [kept](Pool::keep) or not.
     pub(crate) fn build_to(self, keep: bool) -> Result<Pool, BuildError> {
+        if !heap::has_room() {
+            return Err(BuildError::TooManyPools);
+        }
         // A pool that ended unnoticed may hold the address space that this one needs.
         end_closed(registry());
         if self.capacity == 0 || self.capacity > arena::MAX_BYTES {

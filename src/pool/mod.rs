@@ -16,7 +16,7 @@ pub use stats::{ClassStats, Stats};
 
 use crate::error::{AllocError, BuildError};
 use crate::registry::Pin;
-use crate::sync::{Arc, AtomicPtr, Ordering, process_static};
+use crate::sync::{Arc, AtomicPtr, Backoff, Ordering, process_static};
 use state::end_if_idle;
 use std::fmt;
 use std::ptr;
@@ -44,7 +44,8 @@ use std::ptr;
 pub struct Pool {
     core: Core,
     /// Keeps `core`'s arena mapped.
-    _handle: Arc<Handle>,
+    #[cfg_attr(not(feature = "capi"), allow(dead_code))]
+    handle: Arc<Handle>,
 }
 
 /// What all handles of a pool share: dropped with the last of them.
@@ -124,8 +125,12 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn make_global(options: PoolBuilder) -> Result<&'static Self, BuildError> {
-        // It never ends, so keeping its addresses is nothing but noting them, for the C interface.
-        let made = Box::into_raw(Box::new(options.build_to(cfg!(feature = "capi"))?));
+        let built = match options.build_to(cfg!(feature = "capi")) {
+            Ok(built) => built,
+            // Another thread that is making it may have what this one lacks.
+            Err(error) => return Self::global_of_another().ok_or(error),
+        };
+        let made = Box::into_raw(Box::new(built));
         // Release: pairs with the acquire above, and Acquire with the release of whoever was faster.
         let stored = global().0.compare_exchange(
             ptr::null_mut(),
@@ -136,13 +141,33 @@ impl Pool {
         // SAFETY: what is stored is a leaked box; what is not stored is still this call's alone.
         unsafe {
             match stored {
-                Ok(_) => Ok(&*made),
+                Ok(_) => {
+                    #[cfg(feature = "capi")]
+                    (*made).keep();
+                    Ok(&*made)
+                }
                 Err(faster) => {
                     drop(Box::from_raw(made));
                     Ok(&*faster)
                 }
             }
         }
+    }
+
+    /// The pool that another thread may be about to finish.
+    fn global_of_another() -> Option<&'static Self> {
+        const PATIENCE: u32 = if cfg!(loom) { 1 } else { 100 };
+        let backoff = Backoff::new();
+        (0..PATIENCE).find_map(|_| {
+            backoff.snooze();
+            Self::made_global()
+        })
+    }
+
+    /// Keeps the pool's addresses after its end. It was built for that.
+    #[cfg(feature = "capi")]
+    fn keep(&self) {
+        self.handle.pin.keep();
     }
 
     /// # Safety
@@ -152,7 +177,7 @@ impl Pool {
         let core = unsafe { Core::new(pin.arena()) };
         Self {
             core,
-            _handle: Arc::new(Handle { pin }),
+            handle: Arc::new(Handle { pin }),
         }
     }
 

@@ -15,6 +15,7 @@ impl PoolBuilder {
     /// Makes a pool that is known by its number, until [`Core::destroy`].
     pub(crate) fn build_by_number(self) -> Result<PoolId, BuildError> {
         let pool = Box::new(self.build_to(true)?);
+        pool.keep();
         let core = pool.core;
         // Relaxed: handed on with the number.
         core.state()
@@ -115,14 +116,9 @@ impl Core {
         is_live.then_some(header)
     }
 
-    /// The live header at `granules` from the arena's base, if there is one.
-    ///
-    /// # Safety
-    /// As [`live_at`](Self::live_at).
-    pub(crate) unsafe fn live_at_offset<'a>(self, granules: u32) -> Option<&'a Header> {
-        let inside = granules as usize * GRANULE;
-        // SAFETY: the caller's promise.
-        unsafe { self.live_at(self.base().wrapping_add(inside)) }
+    /// The address `granules` from the arena's base, or past its end.
+    pub(crate) fn address_of(self, granules: u32) -> usize {
+        self.base().wrapping_add(granules as usize * GRANULE)
     }
 
     /// Gives up the handle of a pool that is known by its number, and says how many blocks are in use. `None` if somebody

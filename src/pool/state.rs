@@ -142,6 +142,27 @@ impl Core {
         size <= Classes::SURE || size as u64 <= self.state().classes.largest()
     }
 
+    /// Fails when the whole pool could not hold `n` mbufs of `size` bytes, so that nobody goes and tries.
+    pub(crate) fn could_hold(self, size: usize, n: usize) -> Result<(), AllocError> {
+        let state = self.state();
+        let classes = &state.classes;
+        let (class, each) = if self.has_class_for(size) {
+            let class = Class::of(size);
+            (
+                class,
+                classes.slab_bytes() / u64::from(classes.blocks_per_slab(class)),
+            )
+        } else {
+            let slabs = classes.span_slabs(size as u64);
+            (Class::SPAN, slabs * classes.slab_bytes())
+        };
+        if (n as u64) <= state.capacity / each {
+            return Ok(());
+        }
+        state.caches.count_failure(class);
+        Err(AllocError::Exhausted)
+    }
+
     /// The calling thread's cache, if this is the pool it used last.
     #[inline(always)]
     pub(crate) fn cache<'a>(self) -> Option<&'a Cache> {

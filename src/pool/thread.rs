@@ -6,6 +6,7 @@
 
 use super::state::{Core, end_closed, end_if_idle};
 use crate::cache::Cache;
+use crate::heap;
 use crate::registry::{PoolId, Registry, registry};
 use crate::sync::{ThreadWords, late_end, model_has_failed, thread_static};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -132,6 +133,10 @@ pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
     let id = core.id();
     if let Some(cache) = recall(id.raw()) {
         return Some(cache);
+    }
+    // The first look at the list has its destructor registered.
+    if !heap::has_room() {
+        return None;
     }
     let registry = registry();
     let found = ATTACHED.try_with(|attached| {

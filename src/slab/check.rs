@@ -1,32 +1,32 @@
 //! Whether a place is a block: for handles that come from outside and may be anything.
 //!
 //! A set has each granule of the slabs at which a block's header lies (S5). Nothing is pinned meanwhile, so a slab may leave
-//! its class, and its memory become data, between a look at the set and one at a header. Who looks therefore looks at the set
-//! again afterwards. What could still deceive him is a slab that becomes data and then has a block at this very place again,
-//! each between two of his instructions, with data that looks like a live header.
+//! its class, and its memory become data, between a look at the set and one at a header. Each time it is taken, a slab
+//! begins a new life. Who looks therefore notes the life first and looks at it again in the end: what he read in between was in
+//! one life, in which a block's place is a header for good.
 
-use super::SlabTable;
+use super::{Slab, SlabTable};
 use crate::arena::{Arena, Offset};
 use crate::bits::{self, Bits, WORD};
 use crate::class::{Class, Classes};
-use crate::sync::{Ordering, fence};
+use crate::sync::{AtomicU32, Ordering, fence};
 use std::ops::Range;
 
 /// A block, free or not, at the time of a look.
 pub(crate) struct Found<'a> {
     pub(crate) block: Offset,
-    word: &'a Bits,
-    bit: u32,
+    /// The number of the slab's life. A block's generations begin anew with each.
+    pub(crate) life: u32,
+    opened: &'a AtomicU32,
 }
 
 impl Found<'_> {
     /// Whether what was read of the block's header since it was found was a header's.
     #[inline(always)]
     pub(crate) fn was_a_block(&self) -> bool {
-        // Pairs with the fence in `begin_writing`: who has read what was written after the block was no more sees here that it is
-        // no more.
+        // Pairs with the fence in `begin_writing`: who has read what was written in a later life sees here that it has begun.
         fence(Ordering::Acquire);
-        self.word.has(self.bit)
+        self.opened.load(Ordering::Relaxed) == self.life
     }
 }
 
@@ -40,16 +40,30 @@ impl SlabTable {
         if from_first >= self.granules as usize {
             return None;
         }
-        let bytes = self.made.bytes() + from_first / WORD as usize * size_of::<Bits>();
-        // SAFETY: laid out in `lay_out`: a bit for each of the granules.
-        let word = unsafe { arena.base().byte_add(bytes).cast::<Bits>().as_ref() };
-        let bit = from_first as u32 % WORD;
-        if !word.has_acquired(bit) {
+        // The pool may end right now, and each part of its description be zero from one moment to the next. Wherever that leads
+        // is inside the arena: both tables are in front of the slabs, and for each granule of those shorter than a granule.
+        let index = from_first >> self.granule_shift;
+        let slab = self.slabs.bytes() + index * size_of::<Slab>();
+        let word = self.made.bytes() + from_first / WORD as usize * size_of::<Bits>();
+        // SAFETY: inside the arena, as said, which is readable; integers, aligned as the tables are.
+        let (slab, word) = unsafe {
+            let base = arena.base();
+            let slab = base.byte_add(slab).cast::<Slab>().as_ref();
+            (slab, base.byte_add(word).cast::<Bits>().as_ref())
+        };
+        let opened = &slab.opened;
+        // Acquire: pairs with the release in `begin_life`.
+        let life = opened.load(Ordering::Acquire);
+        if !word.has(from_first as u32) {
             return None;
         }
         // SAFETY: slabs come after the pool's own state, so the place is not 0.
         let block = unsafe { Offset::from_raw_unchecked(granules as u32) };
-        Some(Found { block, word, bit })
+        Some(Found {
+            block,
+            life,
+            opened,
+        })
     }
 
     fn made(&self, arena: Arena) -> &[Bits] {
@@ -92,7 +106,7 @@ impl SlabTable {
         }
     }
 
-    /// What is written to slabs from here on is not seen before what was forgotten of them.
+    /// What is written to a slab from here on is not seen before the beginning of its life is.
     pub(super) fn begin_writing() {
         // Pairs with the fence in `was_a_block`.
         fence(Ordering::Release);

@@ -41,8 +41,9 @@ use transit::Transit;
 #[derive(Debug)]
 struct Slab {
     state: SlabState,
-    /// How often the slab was opened: where the generations of its blocks start. Its owner's (S1).
-    opened: Field<u32>,
+    /// How often the slab was taken, by a class or as a part of a span: it tells one life of it from another, and where the
+    /// generations of its blocks start. Written by its owner (S1).
+    opened: AtomicU32,
     /// Whether it may have pages of the system's. Written by its owner (S1), a hint to others.
     touched: Published32,
     /// Of a span's first slab: how many slabs the span has. Its owner's (S1).
@@ -56,11 +57,24 @@ unsafe impl InArena for Slab {
     fn fresh() -> Self {
         Self {
             state: SlabState::fresh(),
-            opened: Field::new(0),
+            opened: AtomicU32::new(0),
             touched: Published32::new(0),
             span: Field::new(0),
             memory: Witness::new(),
         }
+    }
+}
+
+impl Slab {
+    /// The slab has a new owner, who is about to write to it (S1). Returns the number of its life.
+    fn begin_life(&self) -> u32 {
+        // Relaxed: read back what the last owner wrote.
+        let life = self.opened.load(Ordering::Relaxed).wrapping_add(1);
+        // Release: pairs with the acquire in `SlabTable::block_at`: of blocks of earlier lives nothing is seen.
+        self.opened.store(life, Ordering::Release);
+        #[cfg(feature = "capi")]
+        SlabTable::begin_writing();
+        life
     }
 }
 
@@ -105,6 +119,9 @@ pub(crate) struct SlabTable {
     /// Of all slabs.
     #[cfg(feature = "capi")]
     granules: u32,
+    /// Of one slab, as a shift.
+    #[cfg(feature = "capi")]
+    granule_shift: u32,
     /// No slab from this one on was ever taken by a class.
     high_water: AtomicU32,
     pub(crate) transit: Transit,
@@ -131,6 +148,8 @@ impl SlabTable {
             home_words,
             #[cfg(feature = "capi")]
             granules: granules as u32,
+            #[cfg(feature = "capi")]
+            granule_shift: classes.slab_shift() - GRANULE.ilog2(),
             high_water: AtomicU32::new(0),
             transit: Transit::fresh(),
             classes: std::array::from_fn(|_| ClassSlabs {
@@ -271,8 +290,7 @@ impl SlabTable {
             return 0;
         };
         let slab = self.slab(arena, index);
-        // SAFETY: S1: the claim made the slab ours.
-        unsafe { slab.opened.set(slab.opened.get().wrapping_add(1)) };
+        slab.begin_life();
         slab.touched.set(1);
         slab.memory.write();
         self.high_water.fetch_max(index + 1, Ordering::Relaxed);
@@ -281,8 +299,6 @@ impl SlabTable {
         counts.hint.set(index);
         let carved = want.min(classes.blocks_per_slab(class));
         slab.state.open(class, carved);
-        #[cfg(feature = "capi")]
-        Self::begin_writing();
         self.carve(arena, classes, class, index, 0..carved, sink);
         bits::add(self.room(arena, class), index);
         move_.moved();
@@ -332,8 +348,8 @@ impl SlabTable {
     ) {
         let carved = &self.classes[class.index()].carved;
         carved.add(numbers.len() as u64);
-        // SAFETY: S1: the slab is the class's, so its opener wrote the count before and nobody writes it now.
-        let opened = unsafe { self.slab(arena, index).opened.get() };
+        // Relaxed: S1: the slab is the class's, so its opener wrote the count before and nobody writes it now.
+        let opened = self.slab(arena, index).opened.load(Ordering::Relaxed);
         self.slab(arena, index).memory.read();
         #[cfg(feature = "capi")]
         let made = numbers.clone();

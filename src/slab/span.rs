@@ -19,26 +19,21 @@ impl SlabTable {
             move_.moved();
         }
         let first = found?;
-        let slab = self.slab(arena, first);
-        for index in first..first + length {
+        let mut life = 0;
+        for index in (first..first + length).rev() {
             let slab = self.slab(arena, index);
             slab.touched.set(1);
             slab.memory.write();
+            life = slab.begin_life();
         }
         // SAFETY: S1: the claim made the slabs ours.
-        let opened = unsafe {
-            slab.span.set(length);
-            slab.opened.set(slab.opened.get().wrapping_add(1));
-            slab.opened.get()
-        };
-        #[cfg(feature = "capi")]
-        Self::begin_writing();
+        unsafe { self.slab(arena, first).span.set(length) };
         let counts = &self.classes[Class::SPAN.index()];
         counts.slabs.add(length.into());
         counts.carved.add(1);
         let block = self.start(classes, first);
         // SAFETY: the start of a run of slabs that is ours.
-        unsafe { Header::carve(arena, block, Class::SPAN, first_generation(opened)) };
+        unsafe { Header::carve(arena, block, Class::SPAN, first_generation(life)) };
         #[cfg(feature = "capi")]
         self.note_made(arena, classes, Class::HEADER, first, 0..1);
         Some(block)

@@ -132,7 +132,7 @@ static void garbage(mbuf_pool pool)
     mbuf *buffer = alloc_from(pool, 5000);
     mbuf_token token = token_of(buffer);
     uint64_t random = 17;
-    for (unsigned bit = 0; bit < 128; bit++) {
+    for (unsigned bit = 0; bit < 160; bit++) {
         mbuf_token flipped;
         unsigned char bytes[sizeof token];
         memcpy(bytes, &token, sizeof token);
@@ -141,7 +141,8 @@ static void garbage(mbuf_pool pool)
         check_stale(flipped);
     }
     for (size_t round = 0; round < 2000; round++) {
-        mbuf_token wrong = { next_random(&random), (uint32_t)next_random(&random), (uint32_t)next_random(&random) };
+        mbuf_token wrong = { next_random(&random), (uint32_t)next_random(&random), (uint32_t)next_random(&random),
+                             (uint32_t)next_random(&random), 0 };
         check_stale(wrong);
         wrong.pool = token.pool;
         check_stale(wrong);
@@ -165,10 +166,39 @@ static void garbage(mbuf_pool pool)
         wrong.offset = (uint32_t)0 - shift;
         check_stale(wrong);
     }
-    const mbuf_token zeros = { 0, 0, 0 };
+    const mbuf_token zeros = { 0, 0, 0, 0, 0 };
     check_stale(zeros);
     check_names(token, buffer);
     free_mbuf(buffer);
+}
+
+/* The generations of a slab's lives may meet; a token names one life. */
+static void lives(void)
+{
+    enum { SPAN = 64000 - 192 };
+    mbuf_pool pool = make_pool(1);
+    mbuf *buffer = alloc_from(pool, SPAN);
+    const mbuf_token old = token_of(buffer);
+    free_mbuf(buffer);
+    uint32_t generation = old.generation;
+    /* The next life begins this much further on. */
+    const uint32_t step = 0x9e3779b1;
+    while (old.generation - (generation + step) >= 60000 || old.generation == generation + step) {
+        buffer = alloc_from(pool, SPAN);
+        generation = token_of(buffer).generation;
+        free_mbuf(buffer);
+    }
+    for (;;) {
+        buffer = alloc_from(pool, 64);
+        const mbuf_token now = token_of(buffer);
+        CHECK_EQUAL(old.offset, now.offset);
+        check_stale(old);
+        free_mbuf(buffer);
+        if (now.generation == old.generation) {
+            break;
+        }
+    }
+    destroy_empty(pool);
 }
 
 static void other_pools(void)
@@ -217,6 +247,7 @@ int main(void)
     same_block_again(pool, 3 * MIB);
     after_a_trim(pool);
     garbage(pool);
+    lives();
     other_pools();
     destroy_empty(pool);
     CHECK_EQUAL(0, in_use_of(MBUF_POOL_DEFAULT));

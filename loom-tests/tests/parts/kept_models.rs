@@ -10,7 +10,9 @@ const KEPT: u64 = 4096;
 
 fn kept() -> Pin {
     let mapping = Mapping::reserve(KEPT).unwrap();
-    registry().register(mapping, true).unwrap()
+    let pin = registry().register(mapping, true).unwrap();
+    pin.keep();
+    pin
 }
 
 /// Something that is written by one pool after another.

@@ -17,6 +17,8 @@ mod depot;
 mod error;
 #[path = "../../../src/header.rs"]
 mod header;
+#[path = "../../../src/heap.rs"]
+mod heap;
 #[path = "../../../src/mbuf/mod.rs"]
 mod mbuf;
 #[path = "../../../src/pool/mod.rs"]
