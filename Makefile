@@ -36,27 +36,27 @@ pkg-config = printf '%s\n' \
 .PHONY: all examples install clean
 
 all:
-	$(CARGO) rustc --lib --profile $(PROFILE) --features capi --crate-type cdylib,staticlib --target-dir $(OUT)/build \
+	$(CARGO) rustc --lib --profile $(PROFILE) --features capi --crate-type cdylib,staticlib --target-dir "$(OUT)/build" \
 	    -- -C link-arg=-Wl,-soname,$(SONAME) -C link-arg=-Wl,-z,nodelete
-	mkdir -p $(OUT)/include $(OUT)/lib/pkgconfig
-	cp $(HEADERS) $(OUT)/include
-	cp $(BUILT)/libmbuf.a $(OUT)/lib
-	cp $(BUILT)/libmbuf.so $(OUT)/lib/$(SHARED)
-	ln -sf $(SHARED) $(OUT)/lib/$(SONAME)
-	ln -sf $(SONAME) $(OUT)/lib/libmbuf.so
-	$(call pkg-config,$(abspath $(OUT)),$(abspath $(OUT))/lib) > $(OUT)/lib/pkgconfig/mbuf.pc
+	mkdir -p "$(OUT)/include" "$(OUT)/lib/pkgconfig"
+	cp $(HEADERS) "$(OUT)/include"
+	cp "$(BUILT)/libmbuf.a" "$(OUT)/lib"
+	cp "$(BUILT)/libmbuf.so" "$(OUT)/lib/$(SHARED)"
+	ln -sf $(SHARED) "$(OUT)/lib/$(SONAME)"
+	ln -sf $(SONAME) "$(OUT)/lib/libmbuf.so"
+	$(call pkg-config,$(abspath $(OUT)),$(abspath $(OUT))/lib) > "$(OUT)/lib/pkgconfig/mbuf.pc"
 
 examples: all
 	$(MAKE) -C examples/c run PKG_CONFIG_PATH=$(abspath $(OUT))/lib/pkgconfig BUILD=$(abspath $(OUT))/examples
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
-	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
-	install -m 644 $(OUT)/lib/libmbuf.a $(DESTDIR)$(LIBDIR)
-	install -m 755 $(OUT)/lib/$(SHARED) $(DESTDIR)$(LIBDIR)
-	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libmbuf.so
-	$(call pkg-config,$(PREFIX),$(LIBDIR)) > $(DESTDIR)$(LIBDIR)/pkgconfig/mbuf.pc
+	install -d "$(DESTDIR)$(PREFIX)/include" "$(DESTDIR)$(LIBDIR)/pkgconfig"
+	install -m 644 $(HEADERS) "$(DESTDIR)$(PREFIX)/include"
+	install -m 644 "$(OUT)/lib/libmbuf.a" "$(DESTDIR)$(LIBDIR)"
+	install -m 755 "$(OUT)/lib/$(SHARED)" "$(DESTDIR)$(LIBDIR)"
+	ln -sf $(SHARED) "$(DESTDIR)$(LIBDIR)/$(SONAME)"
+	ln -sf $(SONAME) "$(DESTDIR)$(LIBDIR)/libmbuf.so"
+	$(call pkg-config,$(PREFIX),$(LIBDIR)) > "$(DESTDIR)$(LIBDIR)/pkgconfig/mbuf.pc"
 
 clean:
-	rm -rf $(OUT)
+	rm -rf "$(OUT)"

@@ -154,6 +154,9 @@ static void arguments(mbuf_pool pool)
     CHECK_EQUAL(MBUF_ERROR_ARGUMENT, mbuf_alloc_bulk(pool, 100, NULL, 1));
     CHECK_EQUAL(MBUF_ERROR_ARGUMENT, mbuf_alloc_bulk(pool, (size_t)MBUF_MAX_SIZE + 1, buffers, 1));
     CHECK_EQUAL(MBUF_ERROR_ARGUMENT, mbuf_alloc_bulk(pool, SIZE_MAX, buffers, 1));
+    /* More than the pool could ever hold is refused at once, and nothing is taken for it. */
+    CHECK_EQUAL(MBUF_ERROR_MEMORY, mbuf_alloc_bulk(pool, 64, buffers, SIZE_MAX));
+    CHECK_EQUAL(MBUF_ERROR_MEMORY, mbuf_pool_reserve(pool, 64, SIZE_MAX));
     CHECK_EQUAL(MBUF_ERROR_ARGUMENT, mbuf_free_bulk(NULL, 1));
     check_untouched(0);
     CHECK_EQUAL(0, in_use_of(pool));

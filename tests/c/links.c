@@ -220,8 +220,23 @@ static void make_unique_of(unsigned shared)
     free_mbuf(chain);
 }
 
+/* Data may be written before its length is set. */
+static void all_data_is_copied(void)
+{
+    mbuf *buffer = make_buffer(SIZE, 3);
+    mbuf *copy = copy_of(buffer);
+    CHECK_EQUAL(MBUF_OK, mbuf_set_length(copy, 0));
+    CHECK_EQUAL(MBUF_OK, mbuf_make_unique(&copy));
+    CHECK_EQUAL(0, length_of(copy));
+    check_data(copy, 3);
+    CHECK(data_of(copy) != data_of(buffer));
+    free_mbuf(copy);
+    free_mbuf(buffer);
+}
+
 static void make_uniques(void)
 {
+    all_data_is_copied();
     for (unsigned shared = 0; shared < 16; shared++) {
         make_unique_of(shared);
     }
