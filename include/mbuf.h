@@ -118,8 +118,8 @@ typedef struct mbuf_pool_statistics {
 /* Makes a pool; `options` may be null. Its addresses stay reserved after it is destroyed, for later pools of the same size. */
 int mbuf_pool_create(const mbuf_pool_options *options, mbuf_pool *pool);
 
-/* Gives the pool up; no other call uses its number meanwhile. Buffers that are out stay valid, and are counted in `in_use`, which may be null; the last of them to be freed
- * gives the memory back. */
+/* Gives the pool up; no other call uses its number meanwhile. Buffers that are out stay valid, and are counted in `in_use`,
+ * which may be null; the last of them to be freed gives the memory back. */
 int mbuf_pool_destroy(mbuf_pool pool, uint64_t *in_use);
 
 /* Makes `count` buffers of `size` bytes ready, so that allocating them later meets no page fault and no system call. */
@@ -177,15 +177,15 @@ int mbuf_timestamp(const mbuf *buf, uint64_t *timestamp);
 
 /* ---- Sharing ---- */
 
-/* New buffers on the same data, for every one from `buf` to the end of its chain, chained likewise. Data length, timestamp and user area
- * are copied, and independent from then on. */
+/* New buffers on the same data, for every one from `buf` to the end of its chain, chained likewise. Data length, timestamp
+ * and user area are copied, and independent from then on. */
 int mbuf_copy_ref(const mbuf *buf, mbuf **copy);
 
 /* Whether another buffer refers to the same data: 1 or 0. */
 int mbuf_is_shared(const mbuf *buf, int *shared);
 
-/* Gives every buffer of the chain data of its own, all of it, whatever the data length. Where data was shared, another buffer takes the place of the one that
- * was there, the head, which `head` then names, included. */
+/* Gives every buffer of the chain data of its own, all of it, whatever the data length. Where data was shared, another buffer
+ * takes the place of the one that was there, the head, which `head` then names, included. */
 int mbuf_make_unique(mbuf **head);
 
 /* ---- Chains ---- */

@@ -233,8 +233,8 @@ impl Registry {
         })
     }
 
-    /// The arena of the kept pool that is at `address`, if there is one, without pinning it: the arena stays readable, though its pool may
-    /// end meanwhile.
+    /// The arena of the kept pool that is at `address`, if there is one, without pinning it: the arena stays readable, though
+    /// its pool may end meanwhile.
     #[cfg(feature = "capi")]
     pub(crate) fn kept_at(&'static self, address: usize) -> Option<Arena> {
         self.slots().find_map(|(_, slot)| {

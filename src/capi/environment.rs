@@ -26,8 +26,8 @@ pub(super) fn zeroes() -> bool {
     settings().zero.load(Ordering::Relaxed) != 0
 }
 
-/// The default pool, made as the environment says if it is not there. Without enough explicit huge pages it is made of ordinary ones: the
-/// program did not ask for them itself and can do without.
+/// The default pool, made as the environment says if it is not there. Without enough explicit huge pages it is made of ordinary
+/// ones: the program did not ask for them itself and can do without.
 #[inline(always)]
 pub(super) fn default_pool() -> Result<&'static Pool, BuildError> {
     match Pool::made_global() {

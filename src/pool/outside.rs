@@ -85,8 +85,8 @@ impl Core {
         self.arena().base().addr().get()
     }
 
-    /// The header at `address` of a block that is free or not, if one begins there: the address is checked, then the slab table. The header
-    /// is not read.
+    /// The header at `address` of a block that is free or not, if one begins there: the address is checked, then the table of
+    /// headers. The header is not read.
     ///
     /// # Safety
     /// The arena is readable: the pool is pinned or kept.

@@ -126,8 +126,8 @@ struct Attached {
     ended: Cell<bool>,
 }
 
-/// The calling thread's cache of the pool, from the table, from the list, or newly taken. `None` when the thread is ending, all caches are
-/// taken, or the heap has no room for the list.
+/// The calling thread's cache of the pool, from the table, from the list, or newly taken. `None` when the thread is ending,
+/// all caches are taken, or the heap has no room for the list.
 #[cold]
 pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
     let id = core.id();
