@@ -131,27 +131,26 @@ impl Pool {
             Err(error) => return Self::global_of_another().ok_or(error),
         };
         let made = Box::into_raw(Box::new(built));
-        // Release: pairs with the acquire above, and Acquire with the release of whoever was faster.
+        // Release: pairs with the acquire above.
         let stored = global().0.compare_exchange(
             ptr::null_mut(),
             made,
             Ordering::Release,
-            Ordering::Acquire,
+            Ordering::Relaxed,
         );
         // SAFETY: what is stored is a leaked box; what is not stored is still this call's alone.
-        unsafe {
+        let made = unsafe {
             match stored {
-                Ok(_) => {
-                    #[cfg(feature = "capi")]
-                    (*made).keep();
-                    Ok(&*made)
-                }
-                Err(faster) => {
+                Ok(_) => &*made,
+                Err(_) => {
                     drop(Box::from_raw(made));
-                    Ok(&*faster)
+                    return Self::made_global().ok_or(BuildError::TooManyPools);
                 }
             }
-        }
+        };
+        #[cfg(feature = "capi")]
+        made.keep();
+        Ok(made)
     }
 
     /// The pool that another thread may be about to finish.
