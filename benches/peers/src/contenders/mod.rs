@@ -1,0 +1,107 @@
+//! Everything that is measured, each in its best configuration.
+
+mod arc;
+mod array_queue;
+mod block;
+mod bytes;
+mod c_abi;
+#[cfg(have_dpdk)]
+mod dpdk;
+mod floor;
+mod general;
+mod iceoryx;
+mod lockfree_object_pool;
+mod opool;
+mod ours;
+mod sharded_slab;
+
+use crate::case::Case;
+use crate::entry::{Entrant, Entry, Missing};
+use general::{General, Glibc, Jemalloc, Mimalloc, Rpmalloc, Snmalloc};
+
+const NOT_SHARED: &str = "a stack of one thread: nothing goes from one to the other";
+
+/// All contenders, in the order in which they are listed.
+pub(crate) fn all() -> Vec<Box<dyn Entrant>> {
+    vec![
+        Entry::<ours::Ours<mbuf::Pool>>::new("ours", "")
+            .bulk()
+            .sharing()
+            .chaining()
+            .done(),
+        Entry::<ours::Ours<mbuf::LocalPool>>::new("ours, local", "")
+            .bulk()
+            .sharing()
+            .chaining()
+            .done(),
+        Entry::<c_abi::CAbi>::new("ours, C", "")
+            .bulk()
+            .sharing()
+            .chaining()
+            .done(),
+        Entry::<floor::Floor>::new("floor", "")
+            .chaining()
+            .without(
+                &[Case::Pipe, Case::PipeBursts, Case::Latency, Case::ComeAndGo],
+                NOT_SHARED,
+            )
+            .done(),
+        dpdk(),
+        Entry::<General<Snmalloc>>::new("snmalloc", "snmalloc-rs")
+            .chaining()
+            .done(),
+        Entry::<General<Rpmalloc>>::new("rpmalloc", "rpmalloc-sys")
+            .chaining()
+            .done(),
+        Entry::<General<Jemalloc>>::new("jemalloc", "tikv-jemallocator")
+            .chaining()
+            .done(),
+        Entry::<General<Mimalloc>>::new("mimalloc", "libmimalloc-sys")
+            .chaining()
+            .done(),
+        Entry::<General<Glibc>>::new("glibc", "glibc")
+            .chaining()
+            .done(),
+        Entry::<array_queue::Queues>::new("ArrayQueue", "crossbeam-queue")
+            .chaining()
+            .done(),
+        Entry::<opool::Objects>::new("opool", "opool")
+            .chaining()
+            .done(),
+        Entry::<lockfree_object_pool::Objects>::new("lockfree-object-pool", "lockfree-object-pool")
+            .chaining()
+            .done(),
+        Entry::<iceoryx::Buckets>::new("iceoryx2", "iceoryx2-bb-memory")
+            .chaining()
+            .done(),
+        Entry::<sharded_slab::Slabs>::new("sharded-slab", "sharded-slab")
+            .chaining()
+            .done(),
+        Entry::<bytes::Owned>::new("bytes", "bytes")
+            .sharing()
+            .chaining()
+            .done(),
+        Entry::<arc::Counted>::new("Arc<[u8]>", "").sharing().done(),
+    ]
+}
+
+#[cfg(have_dpdk)]
+fn dpdk() -> Box<dyn Entrant> {
+    Entry::<dpdk::Mbufs>::new("DPDK", "DPDK")
+        .bulk()
+        .sharing()
+        .chaining()
+        .done()
+}
+
+#[cfg(not(have_dpdk))]
+fn dpdk() -> Box<dyn Entrant> {
+    Box::new(Missing {
+        name: "DPDK",
+        reason: if cfg!(feature = "dpdk") {
+            "libdpdk-dev was not installed when this was built"
+        } else {
+            "built without `--features dpdk`"
+        },
+    })
+}

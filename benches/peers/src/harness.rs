@@ -1,0 +1,213 @@
+//! Rounds that take turns, so that whatever else the machine does meets all contenders alike.
+
+use crate::args::Args;
+use crate::case::Case;
+use crate::entry::{Entrant, Ready, Sample};
+use crate::near::Distance;
+use crate::report::{CaseResult, Figures, Row};
+use crate::workloads::latency;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// What a round is to take. Short: the machine's speed changes from one second to the next.
+const ROUND: Duration = Duration::from_millis(3);
+const QUICK_ROUND: Duration = Duration::from_micros(1500);
+
+/// Rounds that there are of each contender even when time is up.
+const FEWEST_ROUNDS: usize = 3;
+
+/// Rounds of one kind without which two-thread workloads are not compared by them.
+const FEWEST_NEAR: usize = 3;
+
+pub(crate) fn run(args: &Args, entrants: &[Box<dyn Entrant>]) -> Vec<CaseResult> {
+    let weights: f64 = args.cases.iter().map(|case| case.weight()).sum();
+    let bar = progress_bar(args.seconds);
+    let nanos_per_tick = latency::nanos_per_tick();
+    let results = args.cases.iter().map(|&case| {
+        let seconds = args.seconds * case.weight() / weights;
+        let result = measure(args, entrants, case, seconds, nanos_per_tick, &bar);
+        bar.println(format!("done: {}", case.title()));
+        result
+    });
+    let results = results.collect();
+    bar.finish_and_clear();
+    results
+}
+
+fn progress_bar(seconds: f64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{elapsed:>4} {wide_bar} {percent:>3}%  {msg:40}");
+    ProgressBar::new((seconds * 1000.0) as u64).with_style(style.expect("a template that parses"))
+}
+
+/// A contender in the middle of a workload.
+struct Running {
+    name: &'static str,
+    ready: Box<dyn Ready>,
+    units: u64,
+    samples: Vec<Sample>,
+}
+
+fn measure(
+    args: &Args,
+    entrants: &[Box<dyn Entrant>],
+    case: Case,
+    seconds: f64,
+    nanos_per_tick: f64,
+    bar: &ProgressBar,
+) -> CaseResult {
+    let start = Instant::now();
+    let done = bar.position();
+    let wanted = |entrant: &&Box<dyn Entrant>| {
+        args.contenders.is_empty() || args.contenders.iter().any(|name| name == entrant.name())
+    };
+    let mut running = Vec::new();
+    let mut rows = Vec::new();
+    for entrant in entrants.iter().filter(wanted) {
+        let name = entrant.name();
+        bar.set_message(format!("{} {name}", case.id()));
+        match entrant.prepare(case) {
+            Ok(ready) => running.push(Running {
+                name,
+                units: calibrated(args, ready.as_ref(), case),
+                ready,
+                samples: Vec::new(),
+            }),
+            Err(reason) => rows.push(Row {
+                name,
+                outcome: Err(reason),
+            }),
+        }
+    }
+    let mut turn = 0;
+    while !running.is_empty() && (turn < FEWEST_ROUNDS || start.elapsed().as_secs_f64() < seconds) {
+        // Another one is first each time: what follows the slowest finds colder caches.
+        for at in 0..running.len() {
+            let count = running.len();
+            let contender = &mut running[(at + turn) % count];
+            contender
+                .samples
+                .push(contender.ready.round(contender.units));
+        }
+        turn += 1;
+        bar.set_message(format!("{} round {turn}", case.id()));
+        let here = start.elapsed().as_secs_f64().min(seconds);
+        bar.set_position(done + (here * 1000.0) as u64);
+    }
+    bar.set_position(done + (seconds * 1000.0) as u64);
+    summed_up(case, running, rows, nanos_per_tick)
+}
+
+/// How many units take a contender about a round's time.
+fn calibrated(args: &Args, ready: &dyn Ready, case: Case) -> u64 {
+    if let Some(units) = case.fixed_units() {
+        ready.round(units);
+        return units;
+    }
+    let target = if args.quick { QUICK_ROUND } else { ROUND }.as_nanos() as f64;
+    let mut units = case.fewest_units();
+    loop {
+        let nanos = ready.round(units).nanos;
+        let total = nanos * units as f64;
+        if total >= target / 4.0 || units > 1 << 24 {
+            return ((target / nanos) as u64).max(case.fewest_units());
+        }
+        units *= 4;
+    }
+}
+
+fn summed_up(
+    case: Case,
+    running: Vec<Running>,
+    skipped: Vec<Row>,
+    nanos_per_tick: f64,
+) -> CaseResult {
+    let compared = compared_distance(&running);
+    let mut rows: Vec<Row> = running
+        .into_iter()
+        .map(|contender| Row {
+            name: contender.name,
+            outcome: Ok(figures(case, &contender.samples, compared, nanos_per_tick)),
+        })
+        .collect();
+    rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
+    rows.extend(skipped);
+    let nothing = (case == Case::Latency).then(|| {
+        let times = latency::nothing(1_000_000);
+        percentiles(&times, nanos_per_tick)
+    });
+    CaseResult {
+        case,
+        compared,
+        nothing,
+        rows,
+    }
+}
+
+/// The kind of rounds that there are enough of for all: near ones if possible. `None` for workloads without, and for all rounds together when
+/// there are too few of either kind.
+fn compared_distance(running: &[Running]) -> Option<Distance> {
+    [Distance::Near, Distance::Far]
+        .into_iter()
+        .find(|&distance| {
+            !running.is_empty()
+                && running.iter().all(|contender| {
+                    let alike = contender.samples.iter();
+                    alike
+                        .filter(|sample| sample.distance == Some(distance))
+                        .count()
+                        >= FEWEST_NEAR
+                })
+        })
+}
+
+fn figures(
+    case: Case,
+    samples: &[Sample],
+    compared: Option<Distance>,
+    nanos_per_tick: f64,
+) -> Figures {
+    let chosen: Vec<&Sample> = samples
+        .iter()
+        .filter(|sample| compared.is_none() || sample.distance == compared)
+        .collect();
+    let nanos = sorted(chosen.iter().map(|sample| sample.nanos));
+    let efficiency = sorted(chosen.iter().filter_map(|sample| sample.efficiency));
+    let percentiles = (case == Case::Latency).then(|| {
+        let mut all = latency::histogram();
+        for times in chosen.iter().filter_map(|sample| sample.latency.as_ref()) {
+            all += times;
+        }
+        percentiles(&all, nanos_per_tick)
+    });
+    let by_distance = [Distance::Near, Distance::Far, Distance::Unclear]
+        .into_iter()
+        .filter_map(|distance| {
+            let alike = samples.iter();
+            let alike = alike.filter(|sample| sample.distance == Some(distance));
+            let nanos = sorted(alike.map(|sample| sample.nanos));
+            Some((distance, middle(&nanos)?, *nanos.first()?, nanos.len()))
+        })
+        .collect();
+    Figures {
+        median: middle(&nanos).unwrap_or(f64::NAN),
+        best: nanos.first().copied().unwrap_or(f64::NAN),
+        rounds: nanos.len(),
+        efficiency: middle(&efficiency),
+        percentiles,
+        by_distance,
+    }
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn middle(sorted: &[f64]) -> Option<f64> {
+    sorted.get(sorted.len() / 2).copied()
+}
+
+fn percentiles(times: &hdrhistogram::Histogram<u64>, nanos_per_tick: f64) -> [f64; 4] {
+    [0.5, 0.99, 0.999, 0.9999].map(|part| times.value_at_quantile(part) as f64 * nanos_per_tick)
+}

@@ -1,0 +1,223 @@
+//! Bar charts, fastest on top.
+
+use super::table::number;
+use super::{CaseResult, Row};
+use crate::machine::Machine;
+use plotters::coord::Shift;
+use plotters::prelude::{
+    Color, DrawingArea, IntoDrawingArea, IntoFont, PathElement, RGBColor, Rectangle, SVGBackend,
+    Text, WHITE,
+};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{FontStyle, TextStyle};
+use std::error::Error;
+use std::path::Path;
+
+const WIDTH: i32 = 900;
+/// Where bars begin and end.
+const LEFT: i32 = 190;
+const RIGHT: i32 = 740;
+const TOP: i32 = 84;
+const BAR: i32 = 22;
+const STEP: i32 = 30;
+/// The longest bar is longer than the shortest by more than this: logarithms.
+const LINEAR: f64 = 25.0;
+
+const OURS: RGBColor = RGBColor(0x12, 0x6d, 0xb3);
+const OTHERS: RGBColor = RGBColor(0xb4, 0xbc, 0xc4);
+const INK: RGBColor = RGBColor(0x22, 0x28, 0x2e);
+const FAINT: RGBColor = RGBColor(0x5f, 0x6b, 0x76);
+const GRID: RGBColor = RGBColor(0xe2, 0xe6, 0xea);
+
+type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+pub(crate) fn bars(
+    path: &Path,
+    machine: &Machine,
+    result: &CaseResult,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let rows: Vec<&Row> = result
+        .rows
+        .iter()
+        .filter(|row| row.value().is_finite())
+        .collect();
+    let bottom = TOP + STEP * rows.len() as i32;
+    let size = (WIDTH as u32, (bottom + 62) as u32);
+    let canvas = SVGBackend::new(path, size).into_drawing_area();
+    let drawn = canvas.fill(&WHITE).and_then(|()| {
+        let scale = Scale::of(&rows);
+        head(&canvas, result, &scale)?;
+        grid(&canvas, &scale, bottom)?;
+        for (at, row) in rows.iter().enumerate() {
+            bar(&canvas, &scale, row, TOP + STEP * at as i32)?;
+        }
+        foot(&canvas, machine, bottom)?;
+        canvas.present()
+    });
+    drawn.map_err(|error| error.to_string().into())
+}
+
+/// From values to places.
+struct Scale {
+    from: f64,
+    to: f64,
+    is_log: bool,
+}
+
+impl Scale {
+    fn of(rows: &[&Row]) -> Self {
+        let values = || rows.iter().map(|row| row.value());
+        let least = values().fold(f64::INFINITY, f64::min).max(1e-3);
+        let most = values().fold(least, f64::max);
+        if most / least > LINEAR {
+            // The shortest bar is to be seen: it begins a little below the least.
+            let from = 10f64.powf((least / 2.0).log10().floor());
+            Self {
+                from,
+                to: most,
+                is_log: true,
+            }
+        } else {
+            Self {
+                from: 0.0,
+                to: most,
+                is_log: false,
+            }
+        }
+    }
+
+    fn place(&self, value: f64) -> i32 {
+        let part = if self.is_log {
+            (value / self.from).log10() / (self.to / self.from).log10()
+        } else {
+            value / self.to
+        };
+        LEFT + ((RIGHT - LEFT) as f64 * part.clamp(0.0, 1.0)).round() as i32
+    }
+
+    /// Where lines go: at 1, 2 and 5 times powers of ten, or at even steps.
+    fn marks(&self) -> Vec<f64> {
+        let powers = (-3..10).map(|power| 10f64.powi(power));
+        let candidates = powers.flat_map(|power| [power, 2.0 * power, 5.0 * power]);
+        if self.is_log {
+            let decades = (self.to / self.from).log10();
+            return candidates
+                .filter(|&mark| mark >= self.from && mark <= self.to)
+                .filter(|mark| decades < 2.5 || (mark.log10().round() - mark.log10()).abs() < 1e-9)
+                .collect();
+        }
+        let mut steps = candidates;
+        let step = steps.find(|step| self.to / step <= 6.0).unwrap_or(self.to);
+        (0..=(self.to / step) as usize)
+            .map(|count| count as f64 * step)
+            .collect()
+    }
+}
+
+type Drawn<'a> = Result<(), plotters::drawing::DrawingAreaErrorKind<DrawError<'a>>>;
+type DrawError<'a> = <SVGBackend<'a> as plotters::prelude::DrawingBackend>::ErrorType;
+
+fn style(size: i32, color: RGBColor, across: HPos, is_bold: bool) -> TextStyle<'static> {
+    let face = if is_bold {
+        FontStyle::Bold
+    } else {
+        FontStyle::Normal
+    };
+    let font = ("sans-serif", size).into_font().style(face);
+    TextStyle {
+        font,
+        color: color.to_backend_color(),
+        pos: Pos::new(across, VPos::Center),
+    }
+}
+
+fn write<'a>(
+    canvas: &Canvas<'a>,
+    text: String,
+    place: (i32, i32),
+    style: TextStyle<'static>,
+) -> Drawn<'a> {
+    canvas.draw(&Text::new(text, place, style))
+}
+
+fn head<'a>(canvas: &Canvas<'a>, result: &CaseResult, scale: &Scale) -> Drawn<'a> {
+    let title = style(19, INK, HPos::Left, true);
+    write(canvas, result.title(), (20, 26), title)?;
+    let kind = if result.nothing.is_some() {
+        "99.9th percentile"
+    } else {
+        "median"
+    };
+    let log = if scale.is_log {
+        ", logarithmic scale"
+    } else {
+        ""
+    };
+    let under = format!(
+        "{}, {kind}; less is better{log}; in brackets: ours / theirs",
+        result.case.unit()
+    );
+    write(canvas, under, (20, 50), style(14, FAINT, HPos::Left, false))?;
+    let ours = result.ours().unwrap_or(f64::NAN);
+    for (at, row) in result.rows.iter().enumerate() {
+        if row.value().is_finite() {
+            let text = match row.is_ours() || ours.is_nan() {
+                true => number(row.value()),
+                false => format!("{} ({:.2})", number(row.value()), ours / row.value()),
+            };
+            let place = (
+                scale.place(row.value()) + 8,
+                TOP + STEP * at as i32 + BAR / 2,
+            );
+            let style = style(14, INK, HPos::Left, row.is_ours());
+            write(canvas, text, place, style)?;
+        }
+    }
+    Ok(())
+}
+
+fn grid<'a>(canvas: &Canvas<'a>, scale: &Scale, bottom: i32) -> Drawn<'a> {
+    for mark in scale.marks() {
+        let at = scale.place(mark);
+        let line = vec![(at, TOP - 8), (at, bottom)];
+        canvas.draw(&PathElement::new(line, GRID.stroke_width(1)))?;
+        let text = mark_text(mark);
+        write(
+            canvas,
+            text,
+            (at, bottom + 12),
+            style(12, FAINT, HPos::Center, false),
+        )?;
+    }
+    Ok(())
+}
+
+fn mark_text(mark: f64) -> String {
+    if mark >= 1000.0 {
+        crate::case::thousands(mark as u32)
+    } else {
+        format!("{}", (mark * 1000.0).round() / 1000.0)
+    }
+}
+
+fn bar<'a>(canvas: &Canvas<'a>, scale: &Scale, row: &Row, top: i32) -> Drawn<'a> {
+    let color = if row.is_ours() { OURS } else { OTHERS };
+    let end = scale.place(row.value()).max(LEFT + 2);
+    let corners = [(LEFT, top), (end, top + BAR)];
+    canvas.draw(&Rectangle::new(corners, color.filled()))?;
+    let name = style(14, INK, HPos::Right, row.is_ours());
+    write(canvas, row.name.into(), (LEFT - 10, top + BAR / 2), name)
+}
+
+fn foot<'a>(canvas: &Canvas<'a>, machine: &Machine, bottom: i32) -> Drawn<'a> {
+    let text = format!(
+        "{}, {} cores, Linux {}, {}",
+        machine.processor, machine.cores, machine.kernel, machine.compiler
+    );
+    write(
+        canvas,
+        text,
+        (20, bottom + 42),
+        style(12, FAINT, HPos::Left, false),
+    )
+}
