@@ -53,10 +53,8 @@ int peers_dpdk_start(size_t bytes) {
     if (pthread_getaffinity_np(pthread_self(), sizeof cores, &cores) != 0) {
         return -1;
     }
-    char *arguments[] = {"peers", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "--in-memory", "--log-level=3", "-m", "64", "-l", "0"};
-    /* Without huge pages memory is not shared with other processes anyway: --in-memory is dropped where it is refused. */
-    int count = (int)RTE_DIM(arguments);
-    int result = rte_eal_init(count, arguments);
+    char *arguments[] = {"peers", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "--log-level=3", "-m", "64", "-l", "0"};
+    int result = rte_eal_init((int)RTE_DIM(arguments), arguments);
     (void)pthread_setaffinity_np(pthread_self(), sizeof cores, &cores);
     if (result < 0) {
         return rte_errno != 0 ? rte_errno : -1;

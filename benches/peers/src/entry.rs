@@ -201,11 +201,13 @@ impl<C: Contender> Ready for Made<C> {
 }
 
 /// A contender that is not in this build.
+#[cfg(not(have_dpdk))]
 pub(crate) struct Missing {
     pub(crate) name: &'static str,
     pub(crate) reason: &'static str,
 }
 
+#[cfg(not(have_dpdk))]
 impl Entrant for Missing {
     fn name(&self) -> &'static str {
         self.name

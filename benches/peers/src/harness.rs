@@ -55,7 +55,6 @@ fn measure(
     nanos_per_tick: f64,
     bar: &ProgressBar,
 ) -> CaseResult {
-    let start = Instant::now();
     let done = bar.position();
     let wanted = |entrant: &&Box<dyn Entrant>| {
         args.contenders.is_empty() || args.contenders.iter().any(|name| name == entrant.name())
@@ -79,6 +78,7 @@ fn measure(
         }
     }
     let mut turn = 0;
+    let start = Instant::now();
     while !running.is_empty() && (turn < FEWEST_ROUNDS || start.elapsed().as_secs_f64() < seconds) {
         // Another one is first each time: what follows the slowest finds colder caches.
         for at in 0..running.len() {

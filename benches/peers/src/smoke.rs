@@ -30,7 +30,11 @@ fn each(case: Case, reasons: &mut Vec<String>) {
 fn every_contender_runs_what_it_can() {
     crate::set_up_default_pool();
     let mut skipped = Vec::new();
-    for case in Case::ALL {
+    // Many live buffers are the same code as few.
+    for case in Case::ALL
+        .into_iter()
+        .filter(|case| case.need().count < 100_000)
+    {
         let mut reasons = Vec::new();
         each(case, &mut reasons);
         // Ours can do all of them.

@@ -16,7 +16,9 @@ mod ours;
 mod sharded_slab;
 
 use crate::case::Case;
-use crate::entry::{Entrant, Entry, Missing};
+#[cfg(not(have_dpdk))]
+use crate::entry::Missing;
+use crate::entry::{Entrant, Entry};
 use general::{General, Glibc, Jemalloc, Mimalloc, Rpmalloc, Snmalloc};
 
 const NOT_SHARED: &str = "a stack of one thread: nothing goes from one to the other";
@@ -24,17 +26,17 @@ const NOT_SHARED: &str = "a stack of one thread: nothing goes from one to the ot
 /// All contenders, in the order in which they are listed.
 pub(crate) fn all() -> Vec<Box<dyn Entrant>> {
     vec![
-        Entry::<ours::Ours<mbuf::Pool>>::new("ours", "")
+        Entry::<ours::Ours<mbuf::Pool>>::new("ours", "mbuf")
             .bulk()
             .sharing()
             .chaining()
             .done(),
-        Entry::<ours::Ours<mbuf::LocalPool>>::new("ours, local", "")
+        Entry::<ours::Ours<mbuf::LocalPool>>::new("ours, local", "mbuf")
             .bulk()
             .sharing()
             .chaining()
             .done(),
-        Entry::<c_abi::CAbi>::new("ours, C", "")
+        Entry::<c_abi::CAbi>::new("ours, C", "mbuf")
             .bulk()
             .sharing()
             .chaining()
@@ -70,6 +72,10 @@ pub(crate) fn all() -> Vec<Box<dyn Entrant>> {
             .done(),
         Entry::<lockfree_object_pool::Objects>::new("lockfree-object-pool", "lockfree-object-pool")
             .chaining()
+            .without(
+                &[Case::Live(1_000_000)],
+                "each alloc walks its pages from the first: making a million takes minutes",
+            )
             .done(),
         Entry::<iceoryx::Buckets>::new("iceoryx2", "iceoryx2-bb-memory")
             .chaining()
@@ -81,7 +87,9 @@ pub(crate) fn all() -> Vec<Box<dyn Entrant>> {
             .sharing()
             .chaining()
             .done(),
-        Entry::<arc::Counted>::new("Arc<[u8]>", "").sharing().done(),
+        Entry::<arc::Counted>::new("Arc<[u8]>", "std")
+            .sharing()
+            .done(),
     ]
 }
 

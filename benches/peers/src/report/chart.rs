@@ -46,8 +46,8 @@ pub(crate) fn bars(
     let canvas = SVGBackend::new(path, size).into_drawing_area();
     let drawn = canvas.fill(&WHITE).and_then(|()| {
         let scale = Scale::of(&rows);
-        head(&canvas, result, &scale)?;
         grid(&canvas, &scale, bottom)?;
+        head(&canvas, result, &scale)?;
         for (at, row) in rows.iter().enumerate() {
             bar(&canvas, &scale, row, TOP + STEP * at as i32)?;
         }
@@ -71,7 +71,8 @@ impl Scale {
         let most = values().fold(least, f64::max);
         if most / least > LINEAR {
             // The shortest bar is to be seen: it begins a little below the least.
-            let from = 10f64.powf((least / 2.0).log10().floor());
+            let from = marks().rfind(|mark| *mark <= least / 1.5);
+            let from = from.unwrap_or(least / 2.0);
             Self {
                 from,
                 to: most,
@@ -97,21 +98,26 @@ impl Scale {
 
     /// Where lines go: at 1, 2 and 5 times powers of ten, or at even steps.
     fn marks(&self) -> Vec<f64> {
-        let powers = (-3..10).map(|power| 10f64.powi(power));
-        let candidates = powers.flat_map(|power| [power, 2.0 * power, 5.0 * power]);
         if self.is_log {
             let decades = (self.to / self.from).log10();
-            return candidates
+            return marks()
                 .filter(|&mark| mark >= self.from && mark <= self.to)
                 .filter(|mark| decades < 2.5 || (mark.log10().round() - mark.log10()).abs() < 1e-9)
                 .collect();
         }
-        let mut steps = candidates;
-        let step = steps.find(|step| self.to / step <= 6.0).unwrap_or(self.to);
+        let step = marks()
+            .find(|step| self.to / step <= 6.0)
+            .unwrap_or(self.to);
         (0..=(self.to / step) as usize)
             .map(|count| count as f64 * step)
             .collect()
     }
+}
+
+/// 1, 2 and 5 times powers of ten.
+fn marks() -> impl DoubleEndedIterator<Item = f64> {
+    let powers = (-3..10).map(|power| 10f64.powi(power));
+    powers.flat_map(|power| [power, 2.0 * power, 5.0 * power])
 }
 
 type Drawn<'a> = Result<(), plotters::drawing::DrawingAreaErrorKind<DrawError<'a>>>;
