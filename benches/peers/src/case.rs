@@ -150,6 +150,8 @@ impl Case {
     pub(crate) fn fewest_units(self) -> u64 {
         match self {
             Self::Pipe | Self::PipeBursts | Self::FanOut | Self::TwoThreads => 20_000,
+            // So long that the system spreads them over the cores.
+            Self::Threads(count) => 400_000 * u64::from(count),
             _ => 1,
         }
     }

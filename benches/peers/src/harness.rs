@@ -126,7 +126,8 @@ fn summed_up(
         .into_iter()
         .map(|contender| Row {
             name: contender.name,
-            outcome: Ok(figures(case, &contender.samples, compared, nanos_per_tick)),
+            outcome: figures(case, &contender.samples, compared, nanos_per_tick)
+                .ok_or_else(|| "in no round did both threads run at the same time".into()),
         })
         .collect();
     rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
@@ -165,10 +166,13 @@ fn figures(
     samples: &[Sample],
     compared: Option<Distance>,
     nanos_per_tick: f64,
-) -> Figures {
+) -> Option<Figures> {
     let chosen: Vec<&Sample> = samples
         .iter()
-        .filter(|sample| compared.is_none() || sample.distance == compared)
+        .filter(|sample| match compared {
+            Some(_) => sample.distance == compared,
+            None => sample.distance != Some(Distance::OneCore),
+        })
         .collect();
     let nanos = sorted(chosen.iter().map(|sample| sample.nanos));
     let efficiency = sorted(chosen.iter().filter_map(|sample| sample.efficiency));
@@ -179,7 +183,7 @@ fn figures(
         }
         percentiles(&all, nanos_per_tick)
     });
-    let by_distance = [Distance::Near, Distance::Far, Distance::Unclear]
+    let by_distance = Distance::ALL
         .into_iter()
         .filter_map(|distance| {
             let alike = samples.iter();
@@ -188,14 +192,14 @@ fn figures(
             Some((distance, middle(&nanos)?, *nanos.first()?, nanos.len()))
         })
         .collect();
-    Figures {
-        median: middle(&nanos).unwrap_or(f64::NAN),
-        best: nanos.first().copied().unwrap_or(f64::NAN),
+    Some(Figures {
+        median: middle(&nanos)?,
+        best: *nanos.first()?,
         rounds: nanos.len(),
         efficiency: middle(&efficiency),
         percentiles,
         by_distance,
-    }
+    })
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {

@@ -18,6 +18,7 @@ mod entry;
 mod harness;
 mod machine;
 mod near;
+mod pin;
 mod report;
 #[cfg(test)]
 mod smoke;

@@ -13,9 +13,20 @@ const NEAR_NANOS: f64 = 110.0;
 
 const BOUNCES: u64 = 300;
 
+/// More than this and the threads share a core, one waiting for the other to be done: nothing to measure.
+const APART_NANOS: f64 = 1_000.0;
+
+/// Short ping-pongs after which a round starts even so: some tens of milliseconds.
+const TRIES: u32 = 30;
+const SHORT: u64 = 10;
+
 /// A line that two threads write in turn.
 #[repr(align(128))]
-pub(crate) struct Line(AtomicU64);
+pub(crate) struct Line {
+    turn: AtomicU64,
+    /// What the ping's side says of the ping-pongs before a round: see `first_ping`.
+    agreed: AtomicU64,
+}
 
 /// How a round went, by its ping-pongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,39 +35,87 @@ pub(crate) enum Distance {
     Far,
     /// It changed meanwhile.
     Unclear,
+    /// The threads took turns on one core, at one end of the round at least. Not compared.
+    OneCore,
 }
 
 impl Line {
     pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self {
+            turn: AtomicU64::new(0),
+            agreed: AtomicU64::new(0),
+        }
     }
 
     /// One side of the ping-pong. Returns nanoseconds per transfer, from when the other side has arrived.
     pub(crate) fn ping(&self) -> f64 {
-        let first = self.0.load(Ordering::Acquire);
+        self.ping_times(BOUNCES)
+    }
+
+    /// The other side.
+    pub(crate) fn pong(&self) {
+        self.pong_times(BOUNCES);
+    }
+
+    fn ping_times(&self, bounces: u64) -> f64 {
+        let first = self.turn.load(Ordering::Acquire);
         let mut start = Instant::now();
-        for turn in 0..=BOUNCES {
-            self.0.store(first + 2 * turn + 1, Ordering::Release);
+        for turn in 0..=bounces {
+            self.turn.store(first + 2 * turn + 1, Ordering::Release);
             self.wait_for(first + 2 * turn + 2);
             if turn == 0 {
                 start = Instant::now();
             }
         }
-        start.elapsed().as_nanos() as f64 / (2 * BOUNCES) as f64
+        start.elapsed().as_nanos() as f64 / (2 * bounces) as f64
     }
 
-    /// The other side, of the line's ping number `round`.
-    pub(crate) fn pong(&self, round: u64) {
-        let first = 2 * (BOUNCES + 1) * round;
-        for turn in 0..=BOUNCES {
+    fn pong_times(&self, bounces: u64) {
+        // Even until the ping comes, and no more than one ahead then.
+        let first = self.turn.load(Ordering::Acquire) & !1;
+        for turn in 0..=bounces {
             self.wait_for(first + 2 * turn + 1);
-            self.0.store(first + 2 * turn + 2, Ordering::Release);
+            self.turn.store(first + 2 * turn + 2, Ordering::Release);
+        }
+    }
+
+    /// The ping before a round, when the threads run at the same time or seem never to.
+    pub(crate) fn first_ping(&self) -> f64 {
+        let mut tries = 0;
+        loop {
+            let nanos = self.ping_times(SHORT);
+            tries += 1;
+            let begins = nanos < APART_NANOS || tries == TRIES;
+            // In one word, the number of ping-pongs and whether that was the last of them.
+            let said = u64::from(tries) << 1 | u64::from(begins);
+            self.agreed.store(said, Ordering::Release);
+            if begins {
+                return self.ping();
+            }
+        }
+    }
+
+    /// The other side.
+    pub(crate) fn first_pong(&self) {
+        for tries in 1.. {
+            self.pong_times(SHORT);
+            let mut patience = Patience::default();
+            let said = loop {
+                let said = self.agreed.load(Ordering::Acquire);
+                if said >> 1 == tries {
+                    break said;
+                }
+                patience.wait();
+            };
+            if said & 1 == 1 {
+                return self.pong();
+            }
         }
     }
 
     fn wait_for(&self, value: u64) {
         let mut patience = Patience::default();
-        while self.0.load(Ordering::Acquire) != value {
+        while self.turn.load(Ordering::Acquire) != value {
             patience.wait();
         }
     }
@@ -69,7 +128,7 @@ pub(crate) struct Patience(u32);
 impl Patience {
     #[inline(always)]
     pub(crate) fn wait(&mut self) {
-        const SPINS: u32 = 5_000;
+        const SPINS: u32 = 2_000;
         if self.0 < SPINS {
             self.0 += 1;
             spin_loop();
@@ -79,9 +138,34 @@ impl Patience {
     }
 }
 
+/// Where threads wait for each other without sleeping: who is woken is often put on the core of who wakes him, and a round can be over
+/// before the system moves him.
+pub(crate) struct Start {
+    missing: AtomicU64,
+}
+
+impl Start {
+    pub(crate) fn of(threads: u64) -> Self {
+        Self {
+            missing: AtomicU64::new(threads),
+        }
+    }
+
+    pub(crate) fn wait(&self) {
+        self.missing.fetch_sub(1, Ordering::AcqRel);
+        let mut patience = Patience::default();
+        while self.missing.load(Ordering::Acquire) > 0 {
+            patience.wait();
+        }
+    }
+}
+
 impl Distance {
+    pub(crate) const ALL: [Self; 4] = [Self::Near, Self::Far, Self::Unclear, Self::OneCore];
+
     pub(crate) fn between(before: f64, after: f64) -> Self {
         match (before < NEAR_NANOS, after < NEAR_NANOS) {
+            _ if before.max(after) > APART_NANOS => Self::OneCore,
             (true, true) => Self::Near,
             (false, false) => Self::Far,
             _ => Self::Unclear,
@@ -93,6 +177,7 @@ impl Distance {
             Self::Near => "near",
             Self::Far => "far",
             Self::Unclear => "unclear",
+            Self::OneCore => "on one core",
         }
     }
 }

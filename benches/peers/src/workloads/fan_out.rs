@@ -7,9 +7,9 @@ use super::{BYTES, SUM};
 use crate::case::SIZE;
 use crate::contender::{Sharing, Source, USER_AREA};
 use crate::entry::Sample;
-use crate::near::Patience;
+use crate::near::{Distance, Line, Patience, Start};
+use crate::pin::{Cores, Pinned};
 use rtrb::{Consumer, Producer, RingBuffer};
-use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
@@ -25,18 +25,30 @@ pub(crate) fn round<C: Sharing>(contender: &C, units: u64) -> Sample {
         producers.push(into);
         consumers[consumer % lanes].push(out);
     }
-    let ready = Barrier::new(lanes + 1);
+    let line = Line::new();
+    let ready = Start::of(lanes as u64 + 1);
+    let cores = Cores::of_this_thread();
+    let _pinned = Pinned::to(0, &cores);
     thread::scope(|scope| {
         let spawned: Vec<_> = consumers
             .into_iter()
-            .map(|mut rings| {
-                let ready = &ready;
+            .enumerate()
+            .map(|(lane, mut rings)| {
+                let (ready, line, cores) = (&ready, &line, &cores);
                 scope.spawn(move || {
+                    let _pinned = Pinned::to(lane + 1, cores);
                     let thread = contender.thread();
                     drain::<C>(&thread, &mut rings, WARM_UP);
                     ready.wait();
+                    // The first consumer stands for all.
+                    if lane == 0 {
+                        line.first_pong();
+                    }
                     drain::<C>(&thread, &mut rings, units);
                     let end = Instant::now();
+                    if lane == 0 {
+                        line.pong();
+                    }
                     drop(thread);
                     contender.leave();
                     end
@@ -46,13 +58,16 @@ pub(crate) fn round<C: Sharing>(contender: &C, units: u64) -> Sample {
         let thread = contender.thread();
         fill::<C>(&thread, &mut producers, WARM_UP);
         ready.wait();
+        let before = line.first_ping();
         let start = Instant::now();
         fill::<C>(&thread, &mut producers, units);
+        let after = line.ping();
         let ends = spawned
             .into_iter()
             .map(|consumer| consumer.join().expect("the consumer does not panic"));
         let end = ends.max().expect("a consumer");
-        Sample::new((end - start).as_nanos() as f64 / units as f64)
+        let nanos = (end - start).as_nanos() as f64 / units as f64;
+        Sample::new(nanos).at(Distance::between(before, after))
     })
 }
 

@@ -1,24 +1,34 @@
 //! W12: what cost does when more buffers live, and when there are more threads.
 
-use super::{BATCH, Random, single};
+use super::{BATCH, BYTES, Random, single};
 use crate::contender::{Contender, Source};
 use crate::entry::Sample;
-use std::sync::Barrier;
+use crate::near::Start;
+use crate::pin::{Cores, Pinned};
 use std::thread;
 use std::time::Instant;
 
-/// Replaces `units` times one of `LIVE` small buffers, which are made before and freed afterwards.
+/// Replaces `units` times one of `LIVE` small buffers, which are made before and freed afterwards. The new one is written to: otherwise who
+/// never looks at the memory itself would seem to have spared its user the cache misses.
 pub(crate) fn live<C: Contender, const LIVE: usize>(contender: &C, units: u64) -> Sample {
     const SMALL: usize = 64;
     let thread = contender.thread();
     let mut random = Random::new();
-    let mut held: Vec<_> = (0..LIVE).map(|_| Some(thread.alloc(SMALL))).collect();
+    let mut held: Vec<_> = (0..LIVE)
+        .map(|_| {
+            let mut buffer = thread.alloc(SMALL);
+            C::write(&mut buffer, &BYTES);
+            Some(buffer)
+        })
+        .collect();
     let mut turn = || {
         let place = &mut held[random.below(LIVE)];
         if let Some(buffer) = place.take() {
             thread.free(buffer);
         }
-        *place = Some(thread.alloc(SMALL));
+        let mut buffer = thread.alloc(SMALL);
+        C::write(&mut buffer, &BYTES);
+        *place = Some(buffer);
     };
     for _ in 0..units.min(LIVE as u64) {
         turn();
@@ -37,8 +47,10 @@ pub(crate) fn live<C: Contender, const LIVE: usize>(contender: &C, units: u64) -
 /// W2 on so many threads at once. The time is of a core: when all cores are busy, it stays the same if nobody waits.
 pub(crate) fn threads<C: Contender, const THREADS: u64>(contender: &C, units: u64) -> Sample {
     let turns = units.div_ceil(BATCH as u64 * THREADS);
-    let ready = Barrier::new(THREADS as usize);
-    let life = || {
+    let ready = Start::of(THREADS);
+    let cores = Cores::of_this_thread();
+    let life = |number| {
+        let _pinned = Pinned::to(number, &cores);
         let thread = contender.thread();
         let mut held = Vec::with_capacity(BATCH);
         for _ in 0..turns.div_ceil(8) {
@@ -54,8 +66,11 @@ pub(crate) fn threads<C: Contender, const THREADS: u64>(contender: &C, units: u6
         contender.leave();
         (start, end)
     };
+    let life = &life;
     let spans: Vec<(Instant, Instant)> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(life)).collect();
+        let threads: Vec<_> = (0..THREADS as usize)
+            .map(|number| scope.spawn(move || life(number)))
+            .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
         joined
             .map(|span| span.expect("the thread does not panic"))

@@ -4,10 +4,10 @@ use super::{BATCH, BYTES, SUM};
 use crate::case::SIZE;
 use crate::contender::{Bulk, Contender, Source};
 use crate::entry::Sample;
-use crate::near::{Distance, Line, Patience};
+use crate::near::{Distance, Line, Patience, Start};
+use crate::pin::{Cores, Pinned};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::marker::PhantomData;
-use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -57,16 +57,19 @@ pub(super) fn round<C: Contender, W: Way<C>>(
     way: &mut W,
 ) -> (Duration, Distance) {
     let (mut producer, mut consumer) = RingBuffer::new(RING);
-    let (line, ready) = (Line::new(), Barrier::new(2));
+    let (line, ready) = (Line::new(), Start::of(2));
+    let cores = Cores::of_this_thread();
+    let _pinned = Pinned::to(0, &cores);
     thread::scope(|scope| {
         let other = scope.spawn(|| {
+            let _pinned = Pinned::to(1, &cores);
             let thread = contender.thread();
             drain::<C, W>(&thread, &mut consumer, WARM_UP);
             ready.wait();
-            line.pong(0);
+            line.first_pong();
             drain::<C, W>(&thread, &mut consumer, count);
             let end = Instant::now();
-            line.pong(1);
+            line.pong();
             drop(thread);
             contender.leave();
             end
@@ -80,7 +83,7 @@ pub(super) fn round<C: Contender, W: Way<C>>(
         };
         fill(WARM_UP);
         ready.wait();
-        let before = line.ping();
+        let before = line.first_ping();
         let start = Instant::now();
         fill(count);
         let after = line.ping();

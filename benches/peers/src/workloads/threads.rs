@@ -4,9 +4,9 @@ use super::BYTES;
 use crate::case::SIZE;
 use crate::contender::{Contender, Source};
 use crate::entry::Sample;
-use crate::near::{Distance, Line};
+use crate::near::{Distance, Line, Start};
+use crate::pin::{Cores, Pinned};
 use std::hint::black_box;
-use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,15 +15,18 @@ const EACH: usize = 64;
 
 /// W8: W1 on two threads at once, and alone just before.
 pub(crate) fn two<C: Contender>(contender: &C, units: u64) -> Sample {
-    let (line, ready) = (Line::new(), Barrier::new(2));
+    let (line, ready) = (Line::new(), Start::of(2));
+    let cores = Cores::of_this_thread();
+    let _pinned = Pinned::to(0, &cores);
     thread::scope(|scope| {
         let other = scope.spawn(|| {
+            let _pinned = Pinned::to(1, &cores);
             let thread = contender.thread();
             pairs(&thread, units / 8);
             ready.wait();
-            line.pong(0);
+            line.first_pong();
             let taken = pairs(&thread, units);
-            line.pong(1);
+            line.pong();
             drop(thread);
             contender.leave();
             taken
@@ -31,7 +34,7 @@ pub(crate) fn two<C: Contender>(contender: &C, units: u64) -> Sample {
         let thread = contender.thread();
         pairs(&thread, units / 8);
         ready.wait();
-        let before = line.ping();
+        let before = line.first_ping();
         let one = pairs(&thread, units);
         let after = line.ping();
         let other = other.join().expect("the thread does not panic");
