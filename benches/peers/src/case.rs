@@ -98,7 +98,7 @@ impl Case {
             Self::TwoThreads => "alloc and free on two threads at once",
             Self::Latency => "latency of single allocs between two threads, p99.9",
             Self::FanOut => "copy-refs fanned out through 4 rings",
-            Self::ComeAndGo => "threads come and go, each allocates 64",
+            Self::ComeAndGo => "1,000 threads come and go, each allocates 64",
             Self::Live(count) => {
                 return format!(
                     "W12: replace one of {} live 64-byte buffers",
@@ -140,7 +140,7 @@ impl Case {
     pub(crate) fn fixed_units(self) -> Option<u64> {
         match self {
             Self::Latency => Some(50_000),
-            Self::ComeAndGo => Some(250),
+            Self::ComeAndGo => Some(1_000),
             Self::Live(_) => Some(30_000),
             _ => None,
         }

@@ -56,33 +56,13 @@ fn measure(
     bar: &ProgressBar,
 ) -> CaseResult {
     let done = bar.position();
-    let wanted = |entrant: &&Box<dyn Entrant>| {
-        args.contenders.is_empty() || args.contenders.iter().any(|name| name == entrant.name())
-    };
-    let mut running = Vec::new();
-    let mut rows = Vec::new();
-    for entrant in entrants.iter().filter(wanted) {
-        let name = entrant.name();
-        bar.set_message(format!("{} {name}", case.id()));
-        match entrant.prepare(case) {
-            Ok(ready) => running.push(Running {
-                name,
-                units: calibrated(args, ready.as_ref(), case),
-                ready,
-                samples: Vec::new(),
-            }),
-            Err(reason) => rows.push(Row {
-                name,
-                outcome: Err(reason),
-            }),
-        }
-    }
+    let (mut running, skipped) = prepared(args, entrants, case, bar);
     let mut turn = 0;
     let start = Instant::now();
     while !running.is_empty() && (turn < FEWEST_ROUNDS || start.elapsed().as_secs_f64() < seconds) {
         // Another one is first each time: what follows the slowest finds colder caches.
-        for at in 0..running.len() {
-            let count = running.len();
+        let count = running.len();
+        for at in 0..count {
             let contender = &mut running[(at + turn) % count];
             contender
                 .samples
@@ -94,7 +74,40 @@ fn measure(
         bar.set_position(done + (here * 1000.0) as u64);
     }
     bar.set_position(done + (seconds * 1000.0) as u64);
-    summed_up(case, running, rows, nanos_per_tick)
+    summed_up(case, running, skipped, nanos_per_tick)
+}
+
+/// The contenders that can do the workload, warm, and those that cannot.
+fn prepared(
+    args: &Args,
+    entrants: &[Box<dyn Entrant>],
+    case: Case,
+    bar: &ProgressBar,
+) -> (Vec<Running>, Vec<Row>) {
+    let is_wanted = |entrant: &dyn Entrant| {
+        args.contenders.is_empty() || args.contenders.iter().any(|name| name == entrant.name())
+    };
+    let (mut running, mut skipped) = (Vec::new(), Vec::new());
+    for entrant in entrants
+        .iter()
+        .filter(|entrant| is_wanted(entrant.as_ref()))
+    {
+        let name = entrant.name();
+        bar.set_message(format!("{} {name}", case.id()));
+        match entrant.prepare(case) {
+            Ok(ready) => running.push(Running {
+                name,
+                units: calibrated(args, ready.as_ref(), case),
+                ready,
+                samples: Vec::new(),
+            }),
+            Err(reason) => skipped.push(Row {
+                name,
+                outcome: Err(reason),
+            }),
+        }
+    }
+    (running, skipped)
 }
 
 /// How many units take a contender about a round's time.

@@ -131,8 +131,7 @@ pub(crate) struct Jemalloc;
 const OPTIONS: &[u8] =
     b"tcache_nslots_small_min:512,tcache_nslots_small_max:1024,tcache_nslots_large:512,thp:always\0";
 
-/// jemalloc reads its options from a symbol of this name before anything is allocated.
-// SAFETY: the name is jemalloc's, which declares it to be replaced.
+/// jemalloc reads its options from a symbol of this name, which it declares to be replaced, before anything is allocated.
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static JEMALLOC_OPTIONS: Option<&'static c_char> =
     // SAFETY: the first character of a string that ends with 0, as jemalloc expects it.
