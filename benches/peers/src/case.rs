@@ -149,11 +149,16 @@ impl Case {
     /// Units below which starting a round shows.
     pub(crate) fn fewest_units(self) -> u64 {
         match self {
-            Self::Pipe | Self::PipeBursts | Self::FanOut | Self::TwoThreads => 20_000,
+            Self::Pipe | Self::PipeBursts | Self::FanOut | Self::TwoThreads => 10_000,
             // So long that the system spreads them over the cores.
             Self::Threads(count) => 400_000 * u64::from(count),
             _ => 1,
         }
+    }
+
+    /// Whether threads give way to each other as a part of it.
+    pub(crate) fn shares_cores(self) -> bool {
+        matches!(self, Self::ComeAndGo | Self::Threads(4..))
     }
 
     /// Its part of the time, against that of most.

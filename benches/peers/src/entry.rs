@@ -16,6 +16,8 @@ pub(crate) struct Sample {
     pub(crate) efficiency: Option<f64>,
     /// In ticks.
     pub(crate) latency: Option<Histogram<u64>>,
+    /// The system took a core away meanwhile.
+    pub(crate) is_disturbed: bool,
 }
 
 impl Sample {
@@ -25,12 +27,14 @@ impl Sample {
             distance: None,
             efficiency: None,
             latency: None,
+            is_disturbed: false,
         }
     }
 
-    pub(crate) fn at(self, distance: Distance) -> Self {
+    pub(crate) fn at(self, distance: Distance, is_disturbed: bool) -> Self {
         Self {
             distance: Some(distance),
+            is_disturbed,
             ..self
         }
     }

@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::case::Case;
 use crate::entry::{Entrant, Ready, Sample};
 use crate::near::Distance;
+use crate::pin;
 use crate::report::{CaseResult, Figures, Row};
 use crate::workloads::latency;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,6 +19,9 @@ const FEWEST_ROUNDS: usize = 3;
 
 /// Rounds of one kind without which two-thread workloads are not compared by them.
 const FEWEST_NEAR: usize = 3;
+
+/// Rounds that nobody disturbed without which disturbed ones count, too.
+const FEWEST_QUIET: usize = 5;
 
 pub(crate) fn run(args: &Args, entrants: &[Box<dyn Entrant>]) -> Vec<CaseResult> {
     let weights: f64 = args.cases.iter().map(|case| case.weight()).sum();
@@ -47,6 +51,18 @@ struct Running {
     samples: Vec<Sample>,
 }
 
+impl Running {
+    fn take_a_turn(&mut self) {
+        let before = pin::switches();
+        let mut sample = self.ready.round(self.units);
+        // Rounds with two threads look themselves, at both.
+        if sample.distance.is_none() {
+            sample.is_disturbed = pin::switches() != before;
+        }
+        self.samples.push(sample);
+    }
+}
+
 fn measure(
     args: &Args,
     entrants: &[Box<dyn Entrant>],
@@ -64,9 +80,7 @@ fn measure(
         let count = running.len();
         for at in 0..count {
             let contender = &mut running[(at + turn) % count];
-            contender
-                .samples
-                .push(contender.ready.round(contender.units));
+            contender.take_a_turn();
         }
         turn += 1;
         bar.set_message(format!("{} round {turn}", case.id()));
@@ -187,6 +201,14 @@ fn figures(
             None => sample.distance != Some(Distance::OneCore),
         })
         .collect();
+    // On a busy machine the rounds that others interrupted say more of them, as long as there are some that nobody did.
+    let quiet = || chosen.iter().copied().filter(|sample| !sample.is_disturbed);
+    let all = chosen.len();
+    let chosen = if quiet().count() >= FEWEST_QUIET && !case.shares_cores() {
+        quiet().collect()
+    } else {
+        chosen
+    };
     let nanos = sorted(chosen.iter().map(|sample| sample.nanos));
     let efficiency = sorted(chosen.iter().filter_map(|sample| sample.efficiency));
     let percentiles = (case == Case::Latency).then(|| {
@@ -209,6 +231,7 @@ fn figures(
         median: middle(&nanos)?,
         best: *nanos.first()?,
         rounds: nanos.len(),
+        disturbed: all - nanos.len(),
         efficiency: middle(&efficiency),
         percentiles,
         by_distance,

@@ -1,4 +1,4 @@
-//! Keeps threads that work together on cores of their own: left to itself the system often puts both on one, and a round is over before
+//! What the system's scheduler does. Keeps threads that work together on cores of their own: left to itself the system often puts both on one, and a round is over before
 //! it moves them.
 
 use std::ffi::c_int;
@@ -62,4 +62,18 @@ fn allowed() -> Option<Mask> {
 fn set(mask: &Mask) {
     // SAFETY: as in `allowed`.
     unsafe { sched_setaffinity(0, size_of::<Mask>(), mask) };
+}
+
+/// How often the system has taken the core from the calling thread when it wanted to go on.
+pub(crate) fn switches() -> i64 {
+    const THIS_THREAD: c_int = 1;
+    /// The system's type: two times of two words each, then fourteen counts, of which this is the last.
+    type Usage = [i64; 18];
+    unsafe extern "C" {
+        fn getrusage(who: c_int, usage: *mut Usage) -> c_int;
+    }
+    let mut usage = [0; 18];
+    // SAFETY: there is room for what is written.
+    unsafe { getrusage(THIS_THREAD, &mut usage) };
+    usage[17]
 }

@@ -57,6 +57,7 @@ fn measured(row: &Row, figures: &Figures, ours: Option<f64>) -> Value {
         "median": figures.median,
         "best": figures.best,
         "rounds": figures.rounds,
+        "rounds_disturbed_and_left_out": figures.disturbed,
         "ours_to_theirs": ours.map(|ours| ours / row.value()),
         "efficiency": figures.efficiency,
         "percentiles": figures.percentiles.map(percentiles),

@@ -3,6 +3,7 @@
 pub(crate) mod chart;
 mod json;
 pub(crate) mod table;
+mod targets;
 
 use crate::case::Case;
 use crate::machine::Machine;
@@ -34,6 +35,8 @@ pub(crate) struct Figures {
     pub(crate) median: f64,
     pub(crate) best: f64,
     pub(crate) rounds: usize,
+    /// Rounds left out because the system took a core away meanwhile.
+    pub(crate) disturbed: usize,
     pub(crate) efficiency: Option<f64>,
     /// p50, p99, p99.9 and p99.99.
     pub(crate) percentiles: Option<[f64; 4]>,

@@ -1,6 +1,6 @@
 //! Tables for a person, on standard output.
 
-use super::{CaseResult, Figures, Row};
+use super::{CaseResult, Figures, Row, targets};
 use crate::machine::Machine;
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ pub(crate) fn all(machine: &Machine, results: &[CaseResult]) -> String {
     for result in results {
         text += &one(result);
     }
-    text
+    text + &targets::all(results)
 }
 
 fn head(machine: &Machine) -> String {
@@ -36,7 +36,7 @@ fn one(result: &CaseResult) -> String {
     let columns: &[&str] = if is_latency {
         &["p50", "p99", "p99.9", "p99.99", "by p99.9"]
     } else {
-        &["median", "best", "ours/it", "rounds"]
+        &["median", "best", "ours/it", "rounds", "left out"]
     };
     let _ = write!(text, "  {:22}", "");
     for column in columns {
@@ -62,7 +62,8 @@ fn line(row: &Row, ours: Option<f64>) -> String {
         Some(percentiles) => format!("{}{ratio:>11}", numbers(&percentiles)),
         None => {
             let both = numbers(&[figures.median, figures.best]);
-            format!("{both}{ratio:>11}{:>11}", figures.rounds)
+            let rounds = format!("{:>11}{:>11}", figures.rounds, figures.disturbed);
+            format!("{both}{ratio:>11}{rounds}")
         }
     };
     format!("  {:22}{cells}{}\n", row.name, efficiency(figures))
@@ -86,6 +87,6 @@ pub(super) fn number(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),
         value if value < 100.0 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
+        value => crate::case::thousands(value.round() as u32),
     }
 }

@@ -8,7 +8,7 @@ use crate::case::SIZE;
 use crate::contender::{Sharing, Source, USER_AREA};
 use crate::entry::Sample;
 use crate::near::{Distance, Line, Patience, Start};
-use crate::pin::{Cores, Pinned};
+use crate::pin::{self, Cores, Pinned};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::thread;
 use std::time::Instant;
@@ -44,14 +44,16 @@ pub(crate) fn round<C: Sharing>(contender: &C, units: u64) -> Sample {
                     if lane == 0 {
                         line.first_pong();
                     }
+                    let switches = pin::switches();
                     drain::<C>(&thread, &mut rings, units);
                     let end = Instant::now();
+                    let is_disturbed = pin::switches() != switches;
                     if lane == 0 {
                         line.pong();
                     }
                     drop(thread);
                     contender.leave();
-                    end
+                    (end, is_disturbed)
                 })
             })
             .collect();
@@ -59,15 +61,19 @@ pub(crate) fn round<C: Sharing>(contender: &C, units: u64) -> Sample {
         fill::<C>(&thread, &mut producers, WARM_UP);
         ready.wait();
         let before = line.first_ping();
+        let switches = pin::switches();
         let start = Instant::now();
         fill::<C>(&thread, &mut producers, units);
+        let mut is_disturbed = pin::switches() != switches;
         let after = line.ping();
-        let ends = spawned
-            .into_iter()
-            .map(|consumer| consumer.join().expect("the consumer does not panic"));
-        let end = ends.max().expect("a consumer");
+        let mut end = start;
+        for consumer in spawned {
+            let (its_end, is_it_disturbed) = consumer.join().expect("the consumer does not panic");
+            end = end.max(its_end);
+            is_disturbed |= is_it_disturbed;
+        }
         let nanos = (end - start).as_nanos() as f64 / units as f64;
-        Sample::new(nanos).at(Distance::between(before, after))
+        Sample::new(nanos).at(Distance::between(before, after), is_disturbed)
     })
 }
 

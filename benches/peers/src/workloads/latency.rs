@@ -15,8 +15,7 @@ pub(crate) fn round<C: Contender>(contender: &C, units: u64) -> Sample {
         cold: WARM_UP,
         times: histogram(),
     };
-    let (taken, distance) = pipe::round(contender, units, &mut timed);
-    let mut sample = Sample::new(taken.as_nanos() as f64 / units as f64).at(distance);
+    let mut sample = pipe::round(contender, units, &mut timed);
     sample.latency = Some(timed.times);
     sample
 }

@@ -5,11 +5,11 @@ use crate::case::SIZE;
 use crate::contender::{Bulk, Contender, Source};
 use crate::entry::Sample;
 use crate::near::{Distance, Line, Patience, Start};
-use crate::pin::{Cores, Pinned};
+use crate::pin::{self, Cores, Pinned};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::marker::PhantomData;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub(super) const RING: usize = 1024;
 
@@ -46,16 +46,11 @@ pub(crate) fn bursts<C: Contender, H: Hand<C>>(contender: &C, units: u64) -> Sam
 }
 
 fn sample<C: Contender, W: Way<C>>(contender: &C, units: u64, way: &mut W) -> Sample {
-    let (taken, distance) = round(contender, units, way);
-    Sample::new(taken.as_nanos() as f64 / units as f64).at(distance)
+    round(contender, units, way)
 }
 
-/// Passes `count` buffers from this thread to another. Returns the time from the first alloc to the last free.
-pub(super) fn round<C: Contender, W: Way<C>>(
-    contender: &C,
-    count: u64,
-    way: &mut W,
-) -> (Duration, Distance) {
+/// Passes `count` buffers from this thread to another. The time is from the first alloc to the last free.
+pub(super) fn round<C: Contender, W: Way<C>>(contender: &C, count: u64, way: &mut W) -> Sample {
     let (mut producer, mut consumer) = RingBuffer::new(RING);
     let (line, ready) = (Line::new(), Start::of(2));
     let cores = Cores::of_this_thread();
@@ -67,12 +62,14 @@ pub(super) fn round<C: Contender, W: Way<C>>(
             drain::<C, W>(&thread, &mut consumer, WARM_UP);
             ready.wait();
             line.first_pong();
+            let switches = pin::switches();
             drain::<C, W>(&thread, &mut consumer, count);
             let end = Instant::now();
+            let is_disturbed = pin::switches() != switches;
             line.pong();
             drop(thread);
             contender.leave();
-            end
+            (end, is_disturbed)
         });
         let thread = contender.thread();
         let mut fill = |count: u64| {
@@ -84,11 +81,14 @@ pub(super) fn round<C: Contender, W: Way<C>>(
         fill(WARM_UP);
         ready.wait();
         let before = line.first_ping();
+        let switches = pin::switches();
         let start = Instant::now();
         fill(count);
+        let is_disturbed = pin::switches() != switches;
         let after = line.ping();
-        let end = other.join().expect("the consumer does not panic");
-        (end - start, Distance::between(before, after))
+        let (end, other) = other.join().expect("the consumer does not panic");
+        let nanos = (end - start).as_nanos() as f64 / count as f64;
+        Sample::new(nanos).at(Distance::between(before, after), is_disturbed || other)
     })
 }
 

@@ -5,7 +5,7 @@ use crate::case::SIZE;
 use crate::contender::{Contender, Source};
 use crate::entry::Sample;
 use crate::near::{Distance, Line, Start};
-use crate::pin::{Cores, Pinned};
+use crate::pin::{self, Cores, Pinned};
 use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,23 +25,30 @@ pub(crate) fn two<C: Contender>(contender: &C, units: u64) -> Sample {
             pairs(&thread, units / 8);
             ready.wait();
             line.first_pong();
+            let switches = pin::switches();
             let taken = pairs(&thread, units);
+            let is_disturbed = pin::switches() != switches;
             line.pong();
             drop(thread);
             contender.leave();
-            taken
+            (taken, is_disturbed)
         });
         let thread = contender.thread();
         pairs(&thread, units / 8);
         ready.wait();
         let before = line.first_ping();
+        let switches = pin::switches();
         let one = pairs(&thread, units);
+        let is_disturbed = pin::switches() != switches;
         let after = line.ping();
-        let other = other.join().expect("the thread does not panic");
+        let (other, is_other_disturbed) = other.join().expect("the thread does not panic");
         let alone = pairs(&thread, units);
         let mean = (one + other) / 2;
         let nanos = mean.as_nanos() as f64 / units as f64;
-        let mut sample = Sample::new(nanos).at(Distance::between(before, after));
+        let mut sample = Sample::new(nanos).at(
+            Distance::between(before, after),
+            is_disturbed || is_other_disturbed,
+        );
         sample.efficiency = Some(alone.as_secs_f64() / mean.as_secs_f64());
         sample
     })
