@@ -59,9 +59,14 @@ fn every_program_succeeds() {
             Tool::None { .. } => command(program(&source, &[])),
             Tool::Valgrind => {
                 let mut run = command("valgrind");
-                run.args(["--quiet", "--error-exitcode=9", "--leak-check=full"])
-                    .arg(format!("--suppressions={}", suppressions("valgrind.supp")))
-                    .arg(program(&source, &[]));
+                run.args([
+                    "--quiet",
+                    "--error-exitcode=9",
+                    "--leak-check=full",
+                    "--fair-sched=yes",
+                ])
+                .arg(format!("--suppressions={}", suppressions("valgrind.supp")))
+                .arg(program(&source, &[]));
                 run
             }
             Tool::AddressSanitizer => {
