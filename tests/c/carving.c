@@ -5,8 +5,7 @@
  */
 #include "buffers.h"
 #include "pools.h"
-
-#include <pthread.h>
+#include "stop.h"
 
 enum {
     SIZE = 700,
@@ -23,17 +22,6 @@ static mbuf_pool pool;
 /* Starts of blocks that are made, and never handed out. */
 static mbuf *places[MADE];
 static size_t place_count;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int is_over;
-
-static int over(void)
-{
-    pthread_mutex_lock(&lock);
-    int now = is_over;
-    pthread_mutex_unlock(&lock);
-    return now;
-}
 
 static void *probe(void *argument)
 {
@@ -116,9 +104,7 @@ int main(void)
         take_some(taken);
         CHECK_BYTES(expected, taken, sizeof taken);
     }
-    pthread_mutex_lock(&lock);
-    is_over = 1;
-    pthread_mutex_unlock(&lock);
+    stop();
     CHECK_EQUAL(0, pthread_join(prober, NULL));
     destroy_empty(pool);
     report_success("places where buffers are being made are refused");

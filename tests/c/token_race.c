@@ -5,8 +5,7 @@
  */
 #include "buffers.h"
 #include "pools.h"
-
-#include <pthread.h>
+#include "stop.h"
 
 enum {
     SLAB = 65536,
@@ -15,17 +14,6 @@ enum {
 };
 
 static mbuf_token old;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int is_over;
-
-static int over(void)
-{
-    pthread_mutex_lock(&lock);
-    int now = is_over;
-    pthread_mutex_unlock(&lock);
-    return now;
-}
-
 static void *look_up(void *argument)
 {
     (void)argument;
@@ -82,9 +70,7 @@ int main(void)
         forge((unsigned char *)place);
         free_mbuf(span);
     }
-    pthread_mutex_lock(&lock);
-    is_over = 1;
-    pthread_mutex_unlock(&lock);
+    stop();
     for (size_t at = 0; at < 2; at++) {
         CHECK_EQUAL(0, pthread_join(threads[at], NULL));
     }
