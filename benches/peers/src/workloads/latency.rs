@@ -1,12 +1,12 @@
 //! W9: the time of each single alloc during W5.
 
 use super::BYTES;
-use super::pipe::{self, WARM_UP, Way, consume_one, send};
+use super::pipe::{self, WARM_UP, Way, send};
 use crate::case::SIZE;
 use crate::contender::{Contender, Source};
 use crate::entry::Sample;
 use hdrhistogram::Histogram;
-use rtrb::{Consumer, Producer};
+use rtrb::Producer;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -39,16 +39,6 @@ impl<C: Contender> Way<C> for Timed {
         C::write(&mut buffer, &BYTES);
         send(ring, buffer);
         1
-    }
-
-    #[inline(always)]
-    fn consume(
-        _: &mut Vec<C::Buffer>,
-        thread: &C::Thread<'_>,
-        ring: &mut Consumer<C::Buffer>,
-        sum: &mut u64,
-    ) -> u64 {
-        consume_one::<C>(thread, ring, sum)
     }
 }
 

@@ -22,13 +22,16 @@ pub(super) trait Way<C: Contender> {
     fn produce(&mut self, thread: &C::Thread<'_>, ring: &mut Producer<C::Buffer>, left: u64)
     -> u64;
 
-    /// Takes, sums up and frees some buffers, and says how many: none when there are none.
+    /// Takes, sums up and frees some buffers, one if a way has none of its own, and says how many: none when there are none.
+    #[inline(always)]
     fn consume(
-        held: &mut Vec<C::Buffer>,
+        _held: &mut Vec<C::Buffer>,
         thread: &C::Thread<'_>,
         ring: &mut Consumer<C::Buffer>,
         sum: &mut u64,
-    ) -> u64;
+    ) -> u64 {
+        consume_one::<C>(thread, ring, sum)
+    }
 }
 
 /// W5, one buffer at a time.
@@ -122,16 +125,6 @@ impl<C: Contender> Way<C> for OneByOne {
         send(ring, buffer);
         1
     }
-
-    #[inline(always)]
-    fn consume(
-        _: &mut Vec<C::Buffer>,
-        thread: &C::Thread<'_>,
-        ring: &mut Consumer<C::Buffer>,
-        sum: &mut u64,
-    ) -> u64 {
-        consume_one::<C>(thread, ring, sum)
-    }
 }
 
 /// Waits for room in the ring.
@@ -145,7 +138,7 @@ pub(super) fn send<T>(ring: &mut Producer<T>, mut buffer: T) {
 }
 
 #[inline(always)]
-pub(super) fn consume_one<C: Contender>(
+fn consume_one<C: Contender>(
     thread: &C::Thread<'_>,
     ring: &mut Consumer<C::Buffer>,
     sum: &mut u64,
