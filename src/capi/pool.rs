@@ -180,16 +180,7 @@ fn is_usual(size: usize) -> bool {
 
 #[inline(always)]
 pub(super) fn alloc_default(buf: *mut Handle, size: usize) -> c_int {
-    if is_usual(size)
-        && let Some(pool) = Pool::made_global()
-        && let Ok(out) = Out::new(buf)
-        && !environment::zeroes()
-        && let Some(mbuf) = mbuf::at_hand(pool.core(), size)
-    {
-        out.set(mbuf.into_raw().as_ptr());
-        return 0;
-    }
-    alloc_other(DEFAULT, size, buf)
+    alloc_from(Pool::made_global().map(Pool::core), DEFAULT, size, buf)
 }
 
 #[inline(always)]
@@ -197,8 +188,15 @@ fn alloc(pool: u64, size: usize, buf: *mut Handle) -> c_int {
     if pool == DEFAULT {
         return alloc_default(buf, size);
     }
+    let core = Core::numbered(PoolId::from_raw(pool));
+    alloc_from(core, pool, size, buf)
+}
+
+/// Allocates from what the thread has at hand, if `pool` is there and that is all there is to it.
+#[inline(always)]
+fn alloc_from(core: Option<Core>, pool: u64, size: usize, buf: *mut Handle) -> c_int {
     if is_usual(size)
-        && let Some(core) = Core::numbered(PoolId::from_raw(pool))
+        && let Some(core) = core
         && let Ok(out) = Out::new(buf)
         && !environment::zeroes()
         && let Some(mbuf) = mbuf::at_hand(core, size)
@@ -223,7 +221,7 @@ fn alloc_other(pool: u64, size: usize, buf: *mut Handle) -> c_int {
 
 fn alloc_aligned(pool: u64, layout: Layout, buf: *mut Handle) -> Outcome {
     let out = Out::new(buf)?;
-    layout.check()?;
+    layout.slack()?;
     hand_out(mbuf::alloc_with(numbered(pool)?, layout)?, out);
     Ok(())
 }

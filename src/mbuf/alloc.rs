@@ -36,11 +36,22 @@ fn alloc(
     size: usize,
     take: impl FnOnce(Class) -> Result<Offset, AllocError>,
 ) -> Result<Mbuf, AllocError> {
-    if !core.has_class_for(size) {
-        return alloc_span(core, size, size);
+    alloc_in(core, size, size, take)
+}
+
+/// A new mbuf of `size` bytes on a block, or a span, with room for `room`, no less.
+#[inline(always)]
+pub(super) fn alloc_in(
+    core: Core,
+    size: usize,
+    room: usize,
+    take: impl FnOnce(Class) -> Result<Offset, AllocError>,
+) -> Result<Mbuf, AllocError> {
+    if !core.has_class_for(room) {
+        return alloc_span(core, size, room);
     }
-    let block = take(Class::of(size))?;
-    // SAFETY: a free block of the class for `size`, ours.
+    let block = take(Class::of(room))?;
+    // SAFETY: a free block of the class for `room`, ours.
     Ok(unsafe { Mbuf::activate(core, block, size, 0) })
 }
 
@@ -53,7 +64,7 @@ pub(crate) fn from_core(core: Core, size: usize) -> Result<Mbuf, AllocError> {
 /// A new mbuf of `size` bytes on a span with room for `room`, no less.
 #[cold]
 #[inline(never)]
-pub(super) fn alloc_span(core: Core, size: usize, room: usize) -> Result<Mbuf, AllocError> {
+fn alloc_span(core: Core, size: usize, room: usize) -> Result<Mbuf, AllocError> {
     if size as u64 > MAX_DATA {
         return Err(AllocError::TooLarge);
     }
@@ -99,6 +110,23 @@ fn bulk<'a>(
     core.could_hold(size, n)?;
     out.try_reserve(n).map_err(|_| AllocError::OutOfMemory)?;
     let before = out.len();
+    let filled = fill(core, size, n, cache, one, out);
+    if filled.is_err() {
+        out.truncate(before);
+    }
+    filled
+}
+
+/// Extends `out` by `n` new mbufs, or by fewer and fails: from what `cache` has loaded, and `one` when that is empty, which fills it.
+#[inline(always)]
+pub(super) fn fill<'a>(
+    core: Core,
+    size: usize,
+    n: usize,
+    cache: impl Fn() -> Option<&'a Cache>,
+    one: impl Fn() -> Result<Mbuf, AllocError>,
+    out: &mut impl Extend<Mbuf>,
+) -> Result<(), AllocError> {
     let mut missing = n;
     while missing > 0 {
         if let Some(cache) = cache()
@@ -112,13 +140,7 @@ fn bulk<'a>(
             }
         }
         if missing > 0 {
-            match one() {
-                Ok(mbuf) => out.push(mbuf),
-                Err(error) => {
-                    out.truncate(before);
-                    return Err(error);
-                }
-            }
+            out.extend([one()?]);
             missing -= 1;
         }
     }

@@ -2,7 +2,6 @@
 
 use super::{Mbuf, alloc};
 use crate::arena::Offset;
-use crate::class::Class;
 use crate::error::AllocError;
 use crate::pool::Core;
 
@@ -17,24 +16,8 @@ impl Batch {
     pub(crate) fn alloc(core: Core, size: usize, count: usize) -> Result<Self, AllocError> {
         core.could_hold(size, count)?;
         let mut batch = Self { core, last: None };
-        let mut missing = count;
-        while missing > 0 {
-            if let Some(cache) = core.cache()
-                && core.has_class_for(size)
-            {
-                // SAFETY: C1: the calling thread's. Free blocks of the class for `size`, ours; making mbufs of them pushes none.
-                let blocks = unsafe { cache.pop_many(Class::of(size), missing) };
-                missing -= blocks.len();
-                for block in blocks {
-                    // SAFETY: as above.
-                    batch.push(unsafe { Mbuf::activate(core, block, size, 0) });
-                }
-            }
-            if missing > 0 {
-                batch.push(alloc::from_core(core, size)?);
-                missing -= 1;
-            }
-        }
+        let one = || alloc::from_core(core, size);
+        alloc::fill(core, size, count, || core.cache(), one, &mut batch)?;
         Ok(batch)
     }
 
@@ -56,6 +39,13 @@ impl Batch {
             header.set_next(None);
             Some(Mbuf::from_block(self.core, block))
         }
+    }
+}
+
+impl Extend<Mbuf> for Batch {
+    #[inline]
+    fn extend<T: IntoIterator<Item = Mbuf>>(&mut self, mbufs: T) {
+        mbufs.into_iter().for_each(|mbuf| self.push(mbuf));
     }
 }
 

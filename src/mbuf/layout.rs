@@ -1,8 +1,9 @@
 //! Allocation with more to say than a size.
 
 use super::Mbuf;
+use super::alloc::alloc_in;
 use crate::arena::GRANULE;
-use crate::class::{Class, MAX_DATA};
+use crate::class::MAX_DATA;
 use crate::error::AllocError;
 use crate::pool::{Core, Pool};
 
@@ -41,36 +42,23 @@ impl Layout {
         Self { alignment, ..self }
     }
 
-    /// Whether such an mbuf can be had from some pool.
-    #[inline]
-    pub(crate) fn check(self) -> Result<(), AllocError> {
-        self.slack()?;
-        if self.size as u64 > MAX_DATA {
-            return Err(AllocError::TooLarge);
-        }
-        Ok(())
-    }
-
-    /// How far the data may have to be shifted for its alignment: blocks are aligned to granules.
-    fn slack(self) -> Result<usize, AllocError> {
+    /// How far the data may have to be shifted for its alignment, blocks being aligned to granules, if such an mbuf can be had
+    /// from some pool.
+    pub(crate) fn slack(self) -> Result<usize, AllocError> {
         if !self.alignment.is_power_of_two() || self.alignment > Self::MAX_ALIGNMENT {
             return Err(AllocError::Alignment);
+        }
+        if self.size as u64 > MAX_DATA {
+            return Err(AllocError::TooLarge);
         }
         Ok(self.alignment.saturating_sub(GRANULE))
     }
 }
 
 pub(crate) fn alloc_with(core: Core, layout: Layout) -> Result<Mbuf, AllocError> {
-    layout.check()?;
     let slack = layout.slack()?;
     let room = layout.size + slack;
-    let mbuf = if core.has_class_for(room) {
-        let block = core.take(Class::of(room))?;
-        // SAFETY: a free block of the class for `room`, ours.
-        unsafe { Mbuf::activate(core, block, layout.size, 0) }
-    } else {
-        super::alloc::alloc_span(core, layout.size, room)?
-    };
+    let mbuf = alloc_in(core, layout.size, room, |class| core.take(class))?;
     let offset = mbuf.data_ptr().addr().wrapping_neg() & (layout.alignment - 1);
     if offset > 0 {
         debug_assert!(offset <= slack);
