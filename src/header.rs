@@ -8,9 +8,13 @@
 //!   those headers; 0 means free.
 //! * **H3** All other fields belong to the mbuf's handle: written by who has it exclusively (`&mut`, or as the last
 //!   owner), read by who shares it (`&`). `flags` and `generation` are published as well, for handle checks.
-//! * **H4** A free block belongs to the magazine or bitmap that holds it. It has refcount 0 and no `LIVE` flag, `owner`
-//!   and `tail` are itself, `next` is 0, `segments` is 1, `data_offset` is 0, the user area is zero unless
-//!   `USER_WRITTEN` is still set, and `timestamp` unless `STAMPED` is.
+//! * **H4** A free block belongs to the magazine or bitmap that holds it. Freeing writes to few headers, for one that is written
+//!   travels from core to core with its buffer: the flags that the last user left tell the next what there is to be restored.
+//!   `owner` and `tail` are the block itself, `next` and `data_offset` are 0, `segments` is 1, the user area and the timestamp are
+//!   zero, but for: a `COPY`'s owner and data offset, a `SHIFTED` header's data offset, a `MEMBER`'s next, tail and segments, the
+//!   user area if it is `USER_WRITTEN`, and the timestamp if it is `STAMPED`.
+//! * **H5** The headers of a pool whose blocks are known outside by addresses that may be wrong are born `WATCHED`. A free block of
+//!   such a pool shows that it is free: its refcount is 0, and it has no flags but `WATCHED`, `USER_WRITTEN` and `STAMPED`.
 
 use crate::arena::{Arena, InArena, Offset};
 use crate::class::Class;
@@ -41,6 +45,8 @@ pub(crate) mod flags {
     /// It is about to be freed with others: no two of them may be the same.
     #[cfg(feature = "capi")]
     pub(crate) const CONDEMNED: u16 = 1 << 7;
+    /// It shows when it is free (H5). No other bit, and never set, where nobody would look.
+    pub(crate) const WATCHED: u16 = if cfg!(feature = "capi") { 1 << 8 } else { 0 };
     /// What a free block keeps, for its next user to see what there is to be zeroed.
     pub(crate) const KEPT: u16 = USER_WRITTEN | STAMPED;
 }
@@ -76,12 +82,12 @@ pub(crate) struct Header {
 // SAFETY: integers and cells of integers, for which zero bytes are a value.
 unsafe impl InArena for Header {
     fn fresh() -> Self {
-        Self::carved(0, Class::HEADER, 0)
+        Self::carved(0, Class::HEADER, 0, 0)
     }
 }
 
 impl Header {
-    fn carved(self_offset: u32, class: Class, generation: u32) -> Self {
+    fn carved(self_offset: u32, class: Class, generation: u32, born: u16) -> Self {
         Self {
             refcount: AtomicU32::new(0),
             self_offset: Published32::new(self_offset),
@@ -90,7 +96,7 @@ impl Header {
             tail: Field::new(self_offset),
             class: class.raw(),
             segments: Field::new(1),
-            flags: Published16::new(0),
+            flags: Published16::new(born),
             data_len: Field::new(0),
             data_offset: Field::new(0),
             capacity: Field::new(0),
@@ -104,12 +110,18 @@ impl Header {
         }
     }
 
-    /// Writes the header of a block that was just carved: free, as H4 says.
+    /// Writes the header of a block that was just carved: free, as H4 and H5 say. `born` is `WATCHED` or nothing.
     ///
     /// # Safety
     /// The block lies at `offset` in `arena` and belongs to the caller alone.
-    pub(crate) unsafe fn carve(arena: Arena, offset: Offset, class: Class, generation: u32) {
-        let header = Self::carved(offset.raw(), class, generation);
+    pub(crate) unsafe fn carve(
+        arena: Arena,
+        offset: Offset,
+        class: Class,
+        generation: u32,
+        born: u16,
+    ) {
+        let header = Self::carved(offset.raw(), class, generation, born);
         // SAFETY: blocks are granule-aligned and longer than a header, and this one is the caller's.
         unsafe { arena.at::<Self>(offset).write(header) };
     }
@@ -146,24 +158,41 @@ impl Header {
 /// H3, for every function here.
 #[allow(clippy::missing_safety_doc)]
 impl Header {
-    /// Makes a free block a live mbuf on its own data, alone, with `capacity` bytes.
+    /// Makes the free block `own` a live mbuf on its own data, alone, with `capacity` bytes.
     #[inline(always)]
-    pub(crate) unsafe fn activate(&self, capacity: u64, kind: u16) {
+    pub(crate) unsafe fn activate(&self, own: Offset, capacity: u64, kind: u16) {
+        let left = self.flags();
         // SAFETY: H4: the block was free and is the caller's.
         unsafe {
-            let kept = self.flags();
-            if kept & flags::KEPT != 0 {
-                self.timestamp.set(0);
-                if kept & flags::USER_WRITTEN != 0 {
-                    self.user.set([0; USER_AREA]);
-                }
+            if left & !(flags::LIVE | flags::WATCHED) != 0 {
+                self.restore(own, left);
             }
             self.data_len.set(0);
             self.capacity.set(capacity);
         }
-        self.flags.set(flags::LIVE | kind);
+        self.flags.set(flags::LIVE | kind | left & flags::WATCHED);
         // Relaxed: the handle is handed to other threads by means of its own (H2 starts with this 1).
         self.refcount.store(1, crate::sync::Ordering::Relaxed);
+    }
+
+    /// Restores what an earlier user of the free block changed, by the flags that he left (H4).
+    #[inline(always)]
+    unsafe fn restore(&self, own: Offset, left: u16) {
+        // SAFETY: H4: the block was free and is the caller's.
+        unsafe {
+            if left & flags::KEPT != 0 {
+                self.timestamp.set(0);
+                if left & flags::USER_WRITTEN != 0 {
+                    self.user.set([0; USER_AREA]);
+                }
+            }
+            if left & flags::MEMBER != 0 {
+                self.unchain(own);
+            }
+            if left & (flags::COPY | flags::SHIFTED) != 0 {
+                self.disown(own);
+            }
+        }
     }
 
     /// Lets the data of a block just activated begin `offset` bytes later than the block's.
@@ -176,28 +205,34 @@ impl Header {
         }
     }
 
-    /// Makes a free block a live copy of `original`, alone, on the same data. The caller has counted the reference.
+    /// Makes the free block `own` a live copy of `original`, alone, on the same data. The caller has counted the reference.
     #[inline(always)]
-    pub(crate) unsafe fn activate_copy(&self, original: &Self) {
+    pub(crate) unsafe fn activate_copy(&self, own: Offset, original: &Self) {
         // SAFETY: H4 for `self`; `original` is at least shared.
         unsafe {
+            let left = self.flags();
+            if left & flags::MEMBER != 0 {
+                self.unchain(own);
+            }
             self.owner.set(original.owner.get());
             self.data_len.set(original.data_len.get());
             self.data_offset.set(original.data_offset.get());
             self.capacity.set(original.capacity.get());
             self.timestamp.set(original.timestamp.get());
             let kept = original.flags() & flags::KEPT;
-            if (kept | self.flags()) & flags::USER_WRITTEN != 0 {
+            if (kept | left) & flags::USER_WRITTEN != 0 {
                 self.user.set(original.user.get());
             }
-            self.flags.set(flags::LIVE | flags::COPY | kept);
+            self.flags
+                .set(flags::LIVE | flags::COPY | kept | left & flags::WATCHED);
         }
     }
 
-    /// Ends a handle: what is left is free but for its refcount. A handle check fails from here on.
+    /// Ends the handle of a watched header: what is left is free but for its refcount. A handle check fails from here on.
     #[inline(always)]
     pub(crate) unsafe fn deactivate(&self) {
-        self.flags.set(self.flags() & flags::KEPT);
+        self.flags
+            .set(self.flags() & (flags::KEPT | flags::WATCHED));
         self.generation.set(self.generation().wrapping_add(1));
     }
 
@@ -229,14 +264,34 @@ impl Header {
         }
     }
 
-    /// Whether dropping the handle concerns this block alone: a lone mbuf on data of its own class.
+    /// Whether dropping the handle concerns this block alone, and nobody watches: a lone mbuf on data of its own class.
     #[inline(always)]
     pub(crate) unsafe fn is_plain(&self) -> bool {
-        let unexpected = (self.flags() & !flags::KEPT) ^ flags::LIVE;
+        // SAFETY: H3: at least shared.
+        unsafe { self.is_just(flags::LIVE) }
+    }
+
+    /// The same of a watched header.
+    #[cfg(feature = "capi")]
+    #[inline(always)]
+    pub(crate) unsafe fn is_plain_and_watched(&self) -> bool {
+        // SAFETY: H3: at least shared.
+        unsafe { self.is_just(flags::LIVE | flags::WATCHED) }
+    }
+
+    #[inline(always)]
+    unsafe fn is_just(&self, expected: u16) -> bool {
+        let unexpected = (self.flags() & !flags::KEPT) ^ expected;
         // SAFETY: H3: at least shared.
         let next = unsafe { self.next.get() };
         // One comparison for both: it is on the way of every free.
         u32::from(unexpected) | next == 0
+    }
+
+    /// Whether the header shows when it is free (H5).
+    #[inline(always)]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.flags() & flags::WATCHED != 0
     }
 
     #[inline(always)]
@@ -371,57 +426,123 @@ mod tests {
         assert_eq!(bits, [1, 2, 4, 8, 16, 32]);
     }
 
-    #[test]
-    fn a_carved_header_is_free() {
-        let header = Header::carved(5, Class::HEADER, 9);
-        assert_eq!(header.offset().raw(), 5);
-        assert_eq!(header.flags(), 0);
-        assert_eq!(header.generation(), 9);
-        // SAFETY: the header is this test's alone.
+    const OWN: u32 = 5;
+
+    fn carved(born: u16) -> Header {
+        Header::carved(OWN, Class::HEADER, 9, born)
+    }
+
+    fn activate(header: &Header, capacity: u64) {
+        // SAFETY: the header is the test's alone.
+        unsafe { header.activate(header.offset(), capacity, 0) }
+    }
+
+    /// Asserts that the header is one of an mbuf just allocated.
+    fn assert_fresh(header: &Header, capacity: usize, watched: u16) {
+        assert_eq!(header.offset().raw(), OWN);
+        assert_eq!(header.class(), Class::HEADER);
+        assert_eq!(header.flags(), flags::LIVE | watched);
+        // SAFETY: the header is the test's alone.
         unsafe {
-            assert_eq!(header.owner().raw(), 5);
-            assert_eq!(header.tail().raw(), 5);
+            assert_eq!(header.owner().raw(), OWN);
+            assert_eq!(header.tail().raw(), OWN);
             assert_eq!(header.segments(), 1);
             assert_eq!(header.next(), None);
+            assert_eq!(header.data_len(), 0);
+            assert_eq!(header.data_offset(), 0);
+            assert_eq!(header.capacity(), capacity);
+            assert_eq!(*header.user_ptr(), [0; USER_AREA]);
+            assert_eq!(header.timestamp(), 0);
         }
+        assert_eq!(
+            header.refcount.load(crate::sync::Ordering::Relaxed),
+            1,
+            "one handle"
+        );
     }
 
     #[test]
-    fn a_used_header_is_free_again() {
-        let header = Header::carved(5, Class::HEADER, 9);
+    fn a_carved_header_is_free() {
+        let header = carved(0);
+        assert_eq!(header.flags(), 0);
+        assert_eq!(header.generation(), 9);
+        activate(&header, 7);
+        assert_fresh(&header, 7, 0);
+    }
+
+    #[test]
+    fn whatever_its_last_user_left_an_allocated_header_is_fresh() {
+        let header = carved(0);
+        activate(&header, 100);
         // SAFETY: the header is this test's alone.
         unsafe {
-            header.activate(100, 0);
             assert!(header.is_plain());
             (*header.user_ptr())[95] = 1;
             header.set_flags(flags::USER_WRITTEN, 0);
             header.set_timestamp(4);
             assert!(header.is_plain());
             header.set_data_len(3);
-            header.set_next(Offset::from_raw(7));
+            header.shift(2);
             assert!(!header.is_plain());
+            header.set_flags(0, flags::SHIFTED);
+            header.set_next(Offset::from_raw(7));
+            header.set_tail(Offset::from_raw(7).unwrap());
+            header.set_segments(2);
+            header.set_flags(flags::MEMBER | flags::SHIFTED, 0);
+            assert!(!header.is_plain());
+        }
+        activate(&header, 1);
+        assert_fresh(&header, 1, 0);
+    }
+
+    #[test]
+    fn a_copys_header_is_fresh_when_it_is_allocated_again() {
+        let (header, original) = (carved(0), Header::carved(6, Class::HEADER, 1, 0));
+        // SAFETY: the headers are this test's alone.
+        unsafe {
+            original.activate(original.offset(), 100, 0);
+            (*original.user_ptr())[0] = 1;
+            original.set_flags(flags::USER_WRITTEN, 0);
+            original.set_data_len(50);
+            header.set_next(Offset::from_raw(7));
+            header.set_flags(flags::MEMBER, 0);
+            header.activate_copy(header.offset(), &original);
+            assert_eq!((header.owner().raw(), header.offset().raw()), (6, OWN));
+            assert_eq!((header.data_len(), header.capacity()), (50, 100));
+            assert_eq!((header.next(), header.segments()), (None, 1));
+            assert_eq!((*header.user_ptr())[0], 1);
+        }
+        activate(&header, 1);
+        assert_fresh(&header, 1, 0);
+    }
+
+    #[cfg(feature = "capi")]
+    #[test]
+    fn a_watched_header_shows_that_it_is_free() {
+        let header = carved(flags::WATCHED);
+        activate(&header, 100);
+        assert_fresh(&header, 100, flags::WATCHED);
+        // SAFETY: the header is this test's alone.
+        unsafe {
+            assert!(header.is_plain_and_watched() && !header.is_plain());
+            header.set_timestamp(4);
+            header.set_next(Offset::from_raw(7));
             header.unchain(header.offset());
             header.deactivate();
-            assert_eq!(header.flags(), flags::KEPT);
+            assert_eq!(header.flags(), flags::STAMPED | flags::WATCHED);
             assert_eq!(header.generation(), 10);
-            header.activate(1, 0);
-            assert_eq!(header.data_len(), 0);
-            assert_eq!((*header.user_ptr())[95], 0);
-            assert_eq!(header.timestamp(), 0);
-            assert_eq!(header.flags(), flags::LIVE);
         }
+        activate(&header, 1);
+        assert_fresh(&header, 1, flags::WATCHED);
     }
 
     #[test]
     fn a_timestamp_alone_does_not_outlive_its_mbuf() {
-        let header = Header::carved(5, Class::HEADER, 9);
+        let header = carved(0);
+        activate(&header, 100);
         // SAFETY: the header is this test's alone.
-        unsafe {
-            header.activate(100, 0);
-            header.set_timestamp(4);
-            header.deactivate();
-            header.activate(100, 0);
-            assert_eq!(header.timestamp(), 0);
-        }
+        unsafe { header.set_timestamp(4) };
+        activate(&header, 1);
+        assert_fresh(&header, 1, 0);
     }
 }

@@ -178,6 +178,21 @@ impl Cache {
         }
     }
 
+    /// As [`pop_many`](Self::pop_many), `count` blocks or none.
+    #[cfg(feature = "capi")]
+    #[inline(always)]
+    pub(crate) unsafe fn pop_all_of(
+        &self,
+        class: Class,
+        count: usize,
+    ) -> Option<impl ExactSizeIterator<Item = Offset>> {
+        if (self.class(class).count.get() as usize) < count {
+            return None;
+        }
+        // SAFETY: C1; the caller's promise.
+        Some(unsafe { self.pop_many(class, count) })
+    }
+
     /// Adds a free block to the loaded magazine; false when that is full.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, class: Class, block: Offset) -> bool {

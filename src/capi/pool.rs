@@ -158,8 +158,20 @@ fn not_too_large(size: usize) -> Outcome {
 }
 
 /// Hands a new mbuf to C.
-fn hand_out(mut mbuf: Mbuf, out: Out<Handle>) {
-    if environment::zeroes() && is_default(mbuf.core()) {
+fn hand_out(mbuf: Mbuf, out: Out<Handle>) {
+    let must_clear = must_clear(mbuf.core());
+    hand_out_as(mbuf, must_clear, out);
+}
+
+/// Whether the data of the pool's new mbufs is to be zeroed.
+#[inline(always)]
+fn must_clear(core: Core) -> bool {
+    environment::zeroes() && is_default(core)
+}
+
+#[inline(always)]
+fn hand_out_as(mut mbuf: Mbuf, must_clear: bool, out: Out<Handle>) {
+    if must_clear {
         clear(&mut mbuf);
     }
     out.set(mbuf.into_raw().as_ptr());
@@ -229,12 +241,21 @@ fn alloc_aligned(pool: u64, layout: Layout, buf: *mut Handle) -> Outcome {
 fn alloc_bulk(pool: u64, size: usize, bufs: *mut Handle, count: usize) -> Outcome {
     let out = NonNull::new(bufs).ok_or(Code::ARGUMENT)?;
     not_too_large(size)?;
-    let mut batch = mbuf::Batch::alloc(numbered(pool)?, size, count)?;
+    let core = numbered(pool)?;
+    let must_clear = must_clear(core);
+    // SAFETY: F1: the array has a place for each.
+    let place = |index| Out(unsafe { out.add(index) });
+    if let Some(mbufs) = mbuf::all_at_hand(core, size, count) {
+        mbufs
+            .enumerate()
+            .for_each(|(index, mbuf)| hand_out_as(mbuf, must_clear, place(index)));
+        return Ok(());
+    }
+    let mut batch = mbuf::Batch::alloc(core, size, count)?;
     for index in 0..count {
         // The batch has as many as were asked for.
         let Some(mbuf) = batch.pop() else { break };
-        // SAFETY: F1: the array has a place for each.
-        hand_out(mbuf, Out(unsafe { out.add(index) }));
+        hand_out_as(mbuf, must_clear, place(index));
     }
     Ok(())
 }
@@ -277,10 +298,11 @@ fn free_bulk(bufs: *const Handle, count: usize) -> Outcome {
             return Err(code);
         }
     }
-    for handle in handles() {
-        let mbuf = head(handle)?;
+    for handle in handles().filter_map(NonNull::new) {
+        // SAFETY: F2: it was found to be a live head above, and is the caller's to free, once, as the marks say.
+        let mbuf = unsafe { Mbuf::from_raw(handle) };
         mbuf.reprieve();
-        drop(mbuf.into_mbuf());
+        drop(mbuf);
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ impl Mbuf {
     pub(super) unsafe fn activate(core: Core, block: Offset, size: usize, kind: u16) -> Self {
         // SAFETY: the caller's to activate and then to own.
         unsafe {
-            core.header(block).activate(size as u64, kind);
+            core.header(block).activate(block, size as u64, kind);
             Self::from_block(core, block)
         }
     }

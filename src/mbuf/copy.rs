@@ -155,7 +155,7 @@ fn copy_segment(core: Core, original: &Header) -> Result<Offset, AllocError> {
         let owner = core.header(original.owner());
         // Relaxed: the caller's own reference keeps the count above 0, and whoever gets the copy gets it by other means.
         owner.refcount.fetch_add(1, Ordering::Relaxed);
-        core.header(block).activate_copy(original);
+        core.header(block).activate_copy(block, original);
     }
     Ok(block)
 }

@@ -28,16 +28,15 @@ fn give_up(owner: &Header) -> bool {
     // ThreadSanitizer does not know fences: for it, a load that has the same effect.
     #[cfg(mbuf_tsan)]
     owner.refcount.load(Ordering::Acquire);
-    // Relaxed: handed on by whatever hands the free block on.
-    owner.refcount.store(0, Ordering::Relaxed);
     owner.data.write();
     true
 }
 
-/// Makes the header of a block that nobody refers to free (H4), but for what chains and copies change.
+/// Makes the watched header of a block that nobody refers to show that it is free (H5), but for what chains and copies change.
 ///
 /// # Safety
 /// The block is the caller's.
+#[cfg(feature = "capi")]
 #[inline(always)]
 pub(super) unsafe fn retire(header: &Header) {
     header.data.write();
@@ -56,7 +55,7 @@ impl Drop for Mbuf {
             if header.is_plain() && is_unique(header) {
                 let (block, class) = (header.offset(), header.class());
                 let core = Core::at(self.header, block);
-                retire(header);
+                header.data.write();
                 core.give(class, block);
             } else {
                 free_others(self.header);
@@ -74,7 +73,7 @@ impl Mbuf {
         unsafe {
             let core = Core::at(self.header, block);
             if core == local.pool().core() && header.is_plain() && is_unique(header) {
-                retire(header);
+                header.data.write();
                 local.give(class, block);
                 std::mem::forget(self);
             }
@@ -82,59 +81,100 @@ impl Mbuf {
     }
 }
 
-/// Frees what is not plain: copies, chains, what has copies, and spans.
+/// Frees what is not plain: copies, chains, what has copies, spans, and what is watched.
 ///
 /// # Safety
 /// M1: the handle at `head` is the caller's and not used afterwards.
 #[inline(never)]
 unsafe fn free_others(head: NonNull<Header>) {
-    // SAFETY: M1. A segment that is not yet freed keeps the arena mapped (M2).
+    // SAFETY: M1. A segment that is not yet freed keeps the arena mapped (M2). A pool watches all of its headers or none.
     unsafe {
-        let mut segment = head.as_ref().offset();
+        let header = head.as_ref();
+        let segment = header.offset();
         let core = Core::at(head, segment);
-        let mut next = head.as_ref().next();
-        if next.is_some() {
-            while let Some(behind) = next {
-                let header = core.header(segment);
-                header.unchain(segment);
-                free_segment(core, segment);
-                segment = behind;
-                next = core.header(behind).next();
-            }
-            core.header(segment).unchain(segment);
+        #[cfg(feature = "capi")]
+        if header.is_plain_and_watched() && is_unique(header) {
+            let class = header.class();
+            retire(header);
+            return core.give(class, segment);
         }
-        free_segment(core, segment);
+        if header.is_watched() {
+            free_chain::<true>(core, segment);
+        } else {
+            free_chain::<false>(core, segment);
+        }
     }
 }
 
-/// Frees a header that is in no chain. The arena may be gone afterwards.
+/// Frees a header, and those behind it.
+///
+/// # Safety
+/// As [`free_others`]; the pool's headers are `WATCHED` or not.
+#[inline(always)]
+unsafe fn free_chain<const WATCHED: bool>(core: Core, head: Offset) {
+    // SAFETY: as in `free_others`. What is behind a segment is read before it is freed.
+    unsafe {
+        let mut segment = head;
+        loop {
+            let header = core.header(segment);
+            let next = header.next();
+            // A member is restored when it is allocated again, if nobody watches.
+            if segment == head && next.is_some() || segment != head && WATCHED {
+                header.unchain(segment);
+            }
+            free_segment::<WATCHED>(core, segment);
+            match next {
+                Some(behind) => segment = behind,
+                None => return,
+            }
+        }
+    }
+}
+
+/// Frees a header that is in no chain any more. The arena may be gone afterwards.
 ///
 /// # Safety
 /// The header is live and the caller's.
 #[inline(always)]
-unsafe fn free_segment(core: Core, segment: Offset) {
+unsafe fn free_segment<const WATCHED: bool>(core: Core, segment: Offset) {
     let header = core.header(segment);
     // SAFETY: H3: the caller's. The handle ends before the reference does: then the block may be another's.
     // A copy's block keeps the arena mapped until it is given back itself.
     unsafe {
         let owner = header.owner();
         if owner == segment {
-            header.show_from_start();
-            header.deactivate();
-            if give_up(header) {
-                core.give_back(header, segment);
+            if WATCHED {
+                header.show_from_start();
+                header.deactivate();
             }
+            give_up_data::<WATCHED>(core, header, owner);
         } else {
             debug_assert_eq!(header.class(), Class::HEADER, "a copy is a bare header");
-            let shared = core.header(owner);
-            header.disown(segment);
-            header.deactivate();
-            if give_up(shared) {
-                core.give_back(shared, owner);
+            if WATCHED {
+                header.disown(segment);
+                header.deactivate();
             }
+            give_up_data::<WATCHED>(core, core.header(owner), owner);
             core.give(Class::HEADER, segment);
         }
     }
+}
+
+/// Gives up one reference to the data of `owner`, and gives the block back if it was the last.
+///
+/// # Safety
+/// The reference is the caller's.
+#[inline(always)]
+unsafe fn give_up_data<const WATCHED: bool>(core: Core, owner: &Header, block: Offset) {
+    if !give_up(owner) {
+        return;
+    }
+    if WATCHED {
+        // Relaxed: handed on by whatever hands the free block on.
+        owner.refcount.store(0, Ordering::Relaxed);
+    }
+    // SAFETY: the block was the caller's reference's, which was the last.
+    unsafe { core.give_back(owner, block) };
 }
 
 /// Frees mbufs, each with the chain that it heads: as dropping them one by one.

@@ -33,7 +33,7 @@ pub(crate) use {
     alloc::from_core,
     batch::Batch,
     layout::alloc_with,
-    outside::{at_hand, free_at_hand},
+    outside::{all_at_hand, at_hand, free_at_hand},
 };
 
 use crate::arena::Offset;

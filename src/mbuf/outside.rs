@@ -18,6 +18,23 @@ pub(crate) fn at_hand(core: Core, size: usize) -> Option<Mbuf> {
     }
 }
 
+/// `count` new mbufs of `size` bytes, if the calling thread has as many blocks at hand. It uses its cache for nothing else until it
+/// has seen them all.
+#[inline(always)]
+pub(crate) fn all_at_hand(
+    core: Core,
+    size: usize,
+    count: usize,
+) -> Option<impl Iterator<Item = Mbuf>> {
+    let class = Class::of(size);
+    let cache = core.cache().filter(|_| core.has_class_for(size))?;
+    // SAFETY: C1: `cache` finds the calling thread's. Free blocks of the class for `size`, ours.
+    unsafe {
+        let blocks = cache.pop_all_of(class, count)?;
+        Some(blocks.map(move |block| Mbuf::activate(core, block, size, 0)))
+    }
+}
+
 /// Frees the mbuf at `address` if it is `core`'s pool's, alone, on data that nobody shares, and the calling thread has room for
 /// it at hand. False, and nothing is done, for whatever else is there.
 ///
@@ -31,7 +48,7 @@ pub(crate) unsafe fn free_at_hand(core: Core, address: usize) -> bool {
         let Some((header, found)) = core.block_at(address) else {
             return false;
         };
-        if !header.is_plain() || !is_unique(header) || !found.was_a_block() {
+        if !header.is_plain_and_watched() || !is_unique(header) || !found.was_a_block() {
             return false;
         }
         let class = header.class();

@@ -120,7 +120,10 @@ impl PoolBuilder {
             None => Classes::fair_magazine(self.capacity, Self::DEFAULT_MAGAZINE),
         };
         let classes = Classes::of_pool(self.capacity, magazine_size);
-        let parts = Parts::within_bounds(&classes, self.capacity, magazine_size);
+        let mut parts = Parts::within_bounds(&classes, self.capacity, magazine_size);
+        if keep {
+            parts.slabs = parts.slabs.watched();
+        }
         #[cfg(feature = "capi")]
         if keep && let Some(pin) = registry().register_again(parts.bytes) {
             // Not built yet: if that fails, the pin leaves the place to others.

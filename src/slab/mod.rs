@@ -28,7 +28,7 @@ use crate::arena::GRANULE;
 use crate::arena::{Arena, InArena, Offset, Plan};
 use crate::bits::{self, Bits, WORD};
 use crate::class::{CLASSES, Class, Classes};
-use crate::header::{HEADER, Header};
+use crate::header::{HEADER, Header, flags};
 use crate::sync::{AtomicU32, Backoff, Field, Ordering, Published32, Tally, Witness};
 #[cfg(feature = "capi")]
 pub(crate) use check::Found;
@@ -113,6 +113,8 @@ pub(crate) struct SlabTable {
     #[cfg(feature = "capi")]
     made: Offset,
     first: Offset,
+    /// What the flags of its headers are when they are carved.
+    born: u16,
     count: u32,
     set_words: u32,
     home_words: u32,
@@ -143,6 +145,7 @@ impl SlabTable {
             #[cfg(feature = "capi")]
             made: plan.table::<Bits>(bits::words(granules)),
             first: plan.bytes(u64::from(count) * classes.slab_bytes(), align),
+            born: 0,
             count,
             set_words,
             home_words,
@@ -159,6 +162,14 @@ impl SlabTable {
                 given_back: Tally::new(),
                 hint: Published32::new(0),
             }),
+        }
+    }
+
+    /// The same, with headers that show when they are free (H5).
+    pub(crate) fn watched(self) -> Self {
+        Self {
+            born: flags::WATCHED,
+            ..self
         }
     }
 
@@ -356,7 +367,7 @@ impl SlabTable {
         for number in numbers {
             let block = self.block(classes, class, index, number);
             // SAFETY: the block is the caller's alone.
-            unsafe { Header::carve(arena, block, class, first_generation(opened)) };
+            unsafe { Header::carve(arena, block, class, first_generation(opened), self.born) };
             sink(block);
         }
         #[cfg(feature = "capi")]

@@ -33,7 +33,7 @@ impl SlabTable {
         counts.carved.add(1);
         let block = self.start(classes, first);
         // SAFETY: the start of a run of slabs that is ours.
-        unsafe { Header::carve(arena, block, Class::SPAN, first_generation(life)) };
+        unsafe { Header::carve(arena, block, Class::SPAN, first_generation(life), self.born) };
         #[cfg(feature = "capi")]
         self.note_made(arena, classes, Class::HEADER, first, 0..1);
         Some(block)
