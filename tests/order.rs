@@ -46,3 +46,21 @@ fn what_another_thread_frees_in_order_comes_back_in_order() {
         "out of order {breaks} times: at most where a magazine ends"
     );
 }
+
+#[test]
+fn what_another_thread_frees_in_no_order_is_put_in_order() {
+    const BLOCKS: usize = 2048;
+    let pool = pool();
+    let alloc = |count| -> Vec<_> { (0..count).map(|_| pool.alloc(512).unwrap()).collect() };
+    let mut seed = 1u32;
+    for _ in 0..4 {
+        let mut mbufs = alloc(BLOCKS);
+        for last in (1..mbufs.len()).rev() {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            mbufs.swap(last, seed as usize % (last + 1));
+        }
+        std::thread::spawn(move || drop(mbufs)).join().unwrap();
+    }
+    let breaks = breaks(&addresses(&alloc(BLOCKS)));
+    assert!(breaks <= BLOCKS / 16, "out of order {breaks} times");
+}

@@ -16,7 +16,7 @@ mod table;
 
 pub(crate) use table::CacheTable;
 
-use crate::arena::{Arena, InArena, Offset};
+use crate::arena::{Arena, GRANULE, InArena, Offset};
 use crate::class::{CLASSES, Class, Classes};
 use crate::depot::{Depot, Magazine};
 use crate::slab::SlabTable;
@@ -28,6 +28,9 @@ pub(crate) const MAGAZINE_MAX: usize = 128;
 /// Under the model checker two blocks make a magazine.
 #[cfg(loom)]
 pub(crate) const MAGAZINE_MAX: usize = 2;
+
+/// How many scattered magazines a refill sends home at most.
+const HOME_AT_ONCE: usize = 4;
 
 /// Where a cache gets blocks and leaves them: the parts below.
 #[derive(Clone, Copy)]
@@ -224,10 +227,8 @@ impl Cache {
         // SAFETY: C1.
         unsafe {
             self.prepare(from.classes, class);
-            let magazine = self
-                .take_spare(class)
-                .or_else(|| from.depot.take_full(from.arena, class));
-            if let Some(magazine) = magazine {
+            let magazine = self.take_spare(class);
+            if let Some(magazine) = magazine.or_else(|| self.take_full(from, class)) {
                 self.unload(from, class, magazine);
                 return true;
             }
@@ -246,6 +247,34 @@ impl Cache {
             cache.refill.set((want * 2).min(cache.limit.get()));
             got > 0
         }
+    }
+
+    /// Takes a magazine from the depot whose blocks follow each other in memory, or are this thread's own. Others go home to the
+    /// slabs, some at each call, from where blocks are taken in the order of their addresses: [`ClassCache::load`] says why.
+    ///
+    /// Without that, where magazines of one thread are another's, each exchange would cut runs of blocks into shorter ones, until
+    /// none are left.
+    unsafe fn take_full(&self, from: Backing<'_>, class: Class) -> Option<Magazine> {
+        let granules = (from.classes.block_bytes(class) / GRANULE as u64) as u32;
+        for _ in 0..HOME_AT_ONCE {
+            let magazine = from.depot.take_full(from.arena, class)?;
+            if !magazine.is_scattered(from.arena, self.number(), granules) {
+                return Some(magazine);
+            }
+            // Others could take the magazine where it was: they look again until its blocks are where they go.
+            let mut move_ = from.slabs.transit.begin();
+            magazine.send_home(from, class);
+            move_.moved();
+            let cache = self.class(class);
+            // SAFETY: C1. As many are to come back.
+            unsafe { cache.refill.set(cache.limit.get()) };
+        }
+        None
+    }
+
+    /// A number that no other cache of the pool has.
+    fn number(&self) -> u32 {
+        (std::ptr::from_ref(self).addr() / GRANULE) as u32
     }
 
     /// Fills the empty loaded magazine with `victim`'s spare.
@@ -326,7 +355,7 @@ impl Cache {
             };
             let count = cache.count.get() as usize;
             let blocks = cache.items[..count].iter().map(|item| item.get());
-            magazine.load(to.arena, blocks);
+            magazine.load(to.arena, self.number(), blocks);
             cache.count.set(0);
             Some(magazine)
         }

@@ -102,6 +102,8 @@ impl Stack {
 struct MagazineHead {
     next: AtomicU32,
     count: Field<u32>,
+    /// The number of the cache that filled it.
+    filler: Field<u32>,
 }
 
 // SAFETY: integers; zero is an empty magazine.
@@ -110,6 +112,7 @@ unsafe impl InArena for MagazineHead {
         Self {
             next: AtomicU32::new(0),
             count: Field::new(0),
+            filler: Field::new(0),
         }
     }
 }
@@ -183,11 +186,36 @@ impl Magazine {
         }
     }
 
+    /// Whether a cache that is not number `taker` filled the magazine, and more than one in sixteen of its blocks, each of which takes
+    /// `granules`, does not follow the one before it in memory.
+    pub(crate) fn is_scattered(&self, arena: Arena, taker: u32, granules: u32) -> bool {
+        let head = head_of(arena, self.at);
+        // SAFETY: D1.
+        unsafe {
+            if head.filler.get() == taker {
+                return false;
+            }
+            let items = self.items(arena, head.count.get() as usize);
+            let follows = |pair: &&[Field<u32>]| {
+                let distance = pair[1].get().wrapping_sub(pair[0].get());
+                distance == granules
+            };
+            let breaks = items.windows(2).filter(|pair| !follows(pair)).count();
+            breaks > items.len() / 16
+        }
+    }
+
     /// Fills the empty magazine with `blocks`, at most [`Depot::size`].
-    pub(crate) fn load(&self, arena: Arena, blocks: impl ExactSizeIterator<Item = u32>) {
+    pub(crate) fn load(
+        &self,
+        arena: Arena,
+        filler: u32,
+        blocks: impl ExactSizeIterator<Item = u32>,
+    ) {
         let count = blocks.len();
         // SAFETY: D1.
         unsafe {
+            head_of(arena, self.at).filler.set(filler);
             for (item, block) in self.items(arena, count).iter().zip(blocks) {
                 item.set(block);
             }

@@ -4,7 +4,7 @@ use crate::test_parts::{HEADER, Parts, data_class};
 
 fn put(parts: &Parts, blocks: &[u32]) {
     let magazine = parts.depot.take_empty(parts.arena).unwrap();
-    magazine.load(parts.arena, blocks.iter().copied());
+    magazine.load(parts.arena, 0, blocks.iter().copied());
     parts.depot.put_full(parts.arena, HEADER, magazine);
 }
 
@@ -56,7 +56,7 @@ fn magazines_end_and_come_back() {
 fn a_magazine_unloaded_is_empty() {
     let parts = Parts::new(1);
     let magazine = parts.depot.take_empty(parts.arena).unwrap();
-    magazine.load(parts.arena, [7, 8].into_iter());
+    magazine.load(parts.arena, 0, [7, 8].into_iter());
     let mut room = [0; MAGAZINE_MAX];
     assert_eq!(magazine.unload(parts.arena, &mut room), [7, 8]);
     assert_eq!(magazine.unload(parts.arena, &mut room), []);

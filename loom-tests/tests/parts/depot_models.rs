@@ -9,7 +9,7 @@ use loom_tests::{ALL, explore};
 /// A full magazine with two made-up blocks.
 fn full(parts: &Parts, first: u32) -> Magazine {
     let magazine = parts.depot.take_empty(parts.arena).unwrap();
-    magazine.load(parts.arena, [first, first + 1].into_iter());
+    magazine.load(parts.arena, 0, [first, first + 1].into_iter());
     magazine
 }
 
@@ -98,7 +98,7 @@ fn depot_pop_against_the_same_magazine_coming_back() {
                 let mut kept = Vec::new();
                 if let Some((top, first)) = pop(&other) {
                     kept.extend(pop(&other).map(|(_, first)| first));
-                    top.load(other.arena, [first, first + 1].into_iter());
+                    top.load(other.arena, 0, [first, first + 1].into_iter());
                     other.depot.put_full(other.arena, HEADER, top);
                 }
                 kept
