@@ -66,12 +66,12 @@ impl ClassCache {
     ///
     /// # Safety
     /// C1.
-    unsafe fn load(&self, blocks: &[u32]) {
-        for (item, &block) in self.items.iter().zip(blocks.iter().rev()) {
+    unsafe fn load(&self, blocks: impl ExactSizeIterator<Item = u32> + DoubleEndedIterator) {
+        self.count.set(blocks.len() as u32);
+        for (item, block) in self.items.iter().zip(blocks.rev()) {
             // SAFETY: C1.
             unsafe { item.set(block) };
         }
-        self.count.set(blocks.len() as u32);
     }
 }
 
@@ -124,6 +124,43 @@ impl Room<'_> {
         self.cache.count.set(self.count + 1);
         // Release: pairs with the acquire in `CacheTable::in_use` (C3).
         count_up(&self.cache.frees, 1, Ordering::Release);
+    }
+}
+
+/// The free places in a cache's loaded magazine: its thread's, for several blocks at once. They are the cache's when this is
+/// dropped; until then nothing else may use the cache.
+pub(crate) struct Rooms<'a> {
+    cache: &'a ClassCache,
+    /// Blocks in the magazine before, and now.
+    before: u32,
+    count: u32,
+    limit: u32,
+}
+
+impl Rooms<'_> {
+    /// Puts a free block into the next place, all that was done to it being done; false when there is none left.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, block: Offset) -> bool {
+        if self.count >= self.limit {
+            return false;
+        }
+        // SAFETY: C1: rooms are their thread's; `limit` never exceeds the items.
+        unsafe {
+            let item = self.cache.items.get_unchecked(self.count as usize);
+            item.set(block.raw());
+        }
+        self.count += 1;
+        true
+    }
+}
+
+impl Drop for Rooms<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.cache.count.set(self.count);
+        // Release: as in `Room::fill`.
+        let filled = (self.count - self.before) as usize;
+        count_up(&self.cache.frees, filled, Ordering::Release);
     }
 }
 
@@ -219,6 +256,20 @@ impl Cache {
         (count < limit).then_some(Room { cache, count })
     }
 
+    /// The places for more blocks in the loaded magazine, until the cache is used otherwise. There may be none.
+    #[inline(always)]
+    pub(crate) unsafe fn rooms(&self, class: Class) -> Rooms<'_> {
+        let cache = self.class(class);
+        let count = cache.count.get();
+        Rooms {
+            cache,
+            before: count,
+            count,
+            // SAFETY: C1.
+            limit: unsafe { cache.limit.get() },
+        }
+    }
+
     /// Fills the empty loaded magazine: from the spare, the depot, the slabs the class has, or a new slab.
     #[cold]
     pub(crate) unsafe fn refill(&self, from: Backing<'_>, class: Class) -> bool {
@@ -243,7 +294,7 @@ impl Cache {
             if slabs.take(from.arena, from.classes, class, want, &mut put) == 0 {
                 slabs.open(from.arena, from.classes, class, want, &mut put);
             }
-            cache.load(&room[..got]);
+            cache.load(room[..got].iter().copied());
             cache.refill.set((want * 2).min(cache.limit.get()));
             got > 0
         }
@@ -303,11 +354,9 @@ impl Cache {
     /// Moves a full magazine's blocks into the empty loaded one and keeps or returns the magazine.
     unsafe fn unload(&self, from: Backing<'_>, class: Class, magazine: Magazine) {
         let cache = self.class(class);
-        let mut room = [0; MAGAZINE_MAX];
-        let blocks = magazine.unload(from.arena, &mut room);
         // SAFETY: C1.
         unsafe {
-            cache.load(blocks);
+            cache.load(magazine.unload(from.arena));
             if cache.empty.get() == 0 {
                 cache.empty.set(magazine.into_offset().raw());
             } else {
@@ -453,8 +502,13 @@ impl Magazine {
     /// Gives the magazine's blocks home to their slabs and leaves it, empty, in the depot.
     pub(crate) fn send_home(self, to: Backing<'_>, class: Class) {
         let mut room = [0; MAGAZINE_MAX];
-        let blocks = self.unload(to.arena, &mut room);
-        to.slabs.give(to.arena, to.classes, class, blocks);
+        let blocks = self.unload(to.arena);
+        let count = blocks.len();
+        for (place, block) in room.iter_mut().zip(blocks) {
+            *place = block;
+        }
+        to.slabs
+            .give(to.arena, to.classes, class, &mut room[..count]);
         to.depot.put_empty(to.arena, self);
     }
 }

@@ -168,21 +168,17 @@ impl Magazine {
         }
     }
 
-    /// Empties the magazine and returns its items.
-    pub(crate) fn unload<'a>(
+    /// Empties the magazine and returns its items, to be looked at before it is given up.
+    pub(crate) fn unload(
         &self,
         arena: Arena,
-        room: &'a mut [u32; crate::cache::MAGAZINE_MAX],
-    ) -> &'a mut [u32] {
+    ) -> impl ExactSizeIterator<Item = u32> + DoubleEndedIterator {
         let head = head_of(arena, self.at);
         // SAFETY: D1.
         unsafe {
             let count = head.count.get() as usize;
-            for (place, item) in room.iter_mut().zip(self.items(arena, count)) {
-                *place = item.get();
-            }
             head.count.set(0);
-            &mut room[..count]
+            self.items(arena, count).iter().map(|item| item.get())
         }
     }
 

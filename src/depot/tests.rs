@@ -1,5 +1,4 @@
 use super::Head;
-use crate::cache::MAGAZINE_MAX;
 use crate::test_parts::{HEADER, Parts, data_class};
 
 fn put(parts: &Parts, blocks: &[u32]) {
@@ -10,8 +9,7 @@ fn put(parts: &Parts, blocks: &[u32]) {
 
 fn take(parts: &Parts) -> Option<Vec<u32>> {
     let magazine = parts.depot.take_full(parts.arena, HEADER)?;
-    let mut room = [0; MAGAZINE_MAX];
-    let blocks = magazine.unload(parts.arena, &mut room).to_vec();
+    let blocks = magazine.unload(parts.arena).collect();
     parts.depot.put_empty(parts.arena, magazine);
     Some(blocks)
 }
@@ -57,9 +55,8 @@ fn a_magazine_unloaded_is_empty() {
     let parts = Parts::new(1);
     let magazine = parts.depot.take_empty(parts.arena).unwrap();
     magazine.load(parts.arena, 0, [7, 8].into_iter());
-    let mut room = [0; MAGAZINE_MAX];
-    assert_eq!(magazine.unload(parts.arena, &mut room), [7, 8]);
-    assert_eq!(magazine.unload(parts.arena, &mut room), []);
+    assert!(magazine.unload(parts.arena).eq([7, 8]));
+    assert!(magazine.unload(parts.arena).eq([]));
 }
 
 #[test]

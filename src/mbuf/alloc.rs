@@ -2,7 +2,7 @@
 
 use super::Mbuf;
 use crate::arena::Offset;
-use crate::cache::Cache;
+use crate::cache::{Cache, MAGAZINE_MAX};
 use crate::class::{Class, MAX_DATA};
 use crate::error::AllocError;
 use crate::header::flags;
@@ -107,7 +107,9 @@ fn bulk<'a>(
     if size as u64 > MAX_DATA {
         return Err(AllocError::TooLarge);
     }
-    core.could_hold(size, n)?;
+    if n > MAGAZINE_MAX {
+        core.could_hold(size, n)?;
+    }
     out.try_reserve(n).map_err(|_| AllocError::OutOfMemory)?;
     let before = out.len();
     let filled = fill(core, size, n, cache, one, out);
@@ -118,6 +120,7 @@ fn bulk<'a>(
 }
 
 /// Extends `out` by `n` new mbufs, or by fewer and fails: from what `cache` has loaded, and `one` when that is empty, which fills it.
+/// What the whole pool could not hold fails before there is a `one`.
 #[inline(always)]
 pub(super) fn fill<'a>(
     core: Core,
@@ -128,6 +131,7 @@ pub(super) fn fill<'a>(
     out: &mut impl Extend<Mbuf>,
 ) -> Result<(), AllocError> {
     let mut missing = n;
+    let mut is_possible = false;
     while missing > 0 {
         if let Some(cache) = cache()
             && core.has_class_for(size)
@@ -140,6 +144,10 @@ pub(super) fn fill<'a>(
             }
         }
         if missing > 0 {
+            if !is_possible {
+                core.could_hold(size, n)?;
+                is_possible = true;
+            }
             out.extend([one()?]);
             missing -= 1;
         }

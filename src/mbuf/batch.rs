@@ -14,7 +14,6 @@ pub(crate) struct Batch {
 impl Batch {
     /// `count` mbufs of `size` bytes, or none.
     pub(crate) fn alloc(core: Core, size: usize, count: usize) -> Result<Self, AllocError> {
-        core.could_hold(size, count)?;
         let mut batch = Self { core, last: None };
         let one = || alloc::from_core(core, size);
         alloc::fill(core, size, count, || core.cache(), one, &mut batch)?;

@@ -6,6 +6,8 @@ use crate::class::Class;
 use crate::header::Header;
 use crate::pool::{Core, LocalPool};
 use crate::sync::{Ordering, fence};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// Whether the caller's reference to `owner`'s data is the only one.
@@ -114,20 +116,55 @@ unsafe fn free_others(head: NonNull<Header>) {
 unsafe fn free_chain<const WATCHED: bool>(core: Core, head: Offset) {
     // SAFETY: as in `free_others`. What is behind a segment is read before it is freed.
     unsafe {
-        let mut segment = head;
-        loop {
+        let mut next = core.header(head).next();
+        if next.is_some() {
+            core.header(head).unchain(head);
+        }
+        free_segment::<WATCHED>(core, head);
+        while let Some(segment) = next {
+            if !WATCHED && let Some(behind) = free_members(core, segment) {
+                next = behind;
+                continue;
+            }
             let header = core.header(segment);
-            let next = header.next();
+            next = header.next();
             // A member is restored when it is allocated again, if nobody watches.
-            if segment == head && next.is_some() || segment != head && WATCHED {
+            if WATCHED {
                 header.unchain(segment);
             }
             free_segment::<WATCHED>(core, segment);
-            match next {
-                Some(behind) => segment = behind,
-                None => return,
-            }
         }
+    }
+}
+
+/// Frees a chain's members that are not watched, from `first` on, as long as each is its data's only reference, of one class with
+/// the first, and goes into the loaded magazine. Returns what is behind them, or `None` if there are none.
+///
+/// # Safety
+/// As [`free_chain`].
+#[inline(always)]
+unsafe fn free_members(core: Core, first: Offset) -> Option<Option<Offset>> {
+    let class = core.header(first).class();
+    let cache = core.cache()?;
+    // SAFETY: C1: `cache` finds the calling thread's, which is not used until the rooms are dropped. H3: the headers are the
+    // caller's. Blocks keep the arena mapped until then, and so does what is behind them.
+    unsafe {
+        let mut rooms = cache.rooms(class);
+        let mut next = Some(first);
+        while let Some(segment) = next {
+            let header = core.header(segment);
+            let is_alike = header.class() == class && class != Class::SPAN;
+            if !is_alike || header.owner() != segment || !is_unique(header) {
+                break;
+            }
+            let behind = header.next();
+            header.data.write();
+            if !rooms.fill(segment) {
+                break;
+            }
+            next = behind;
+        }
+        (next != Some(first)).then_some(next)
     }
 }
 
@@ -173,11 +210,14 @@ unsafe fn give_up_data<const WATCHED: bool>(core: Core, owner: &Header, block: O
         // Relaxed: handed on by whatever hands the free block on.
         owner.refcount.store(0, Ordering::Relaxed);
     }
-    // SAFETY: the block was the caller's reference's, which was the last.
-    unsafe { core.give_back(owner, block) };
+    match owner.class() {
+        // SAFETY: the block was the caller's reference's, which was the last.
+        Class::SPAN => unsafe { core.give_span(block) },
+        class => core.give(class, block),
+    }
 }
 
-/// Frees mbufs, each with the chain that it heads: as dropping them one by one.
+/// Frees mbufs, each with the chain that it heads: as dropping them one by one, but faster where they are of one size and pool.
 ///
 /// # Example
 /// ```
@@ -188,6 +228,97 @@ unsafe fn give_up_data<const WATCHED: bool>(core: Core, owner: &Header, block: O
 /// assert_eq!(pool.stats().in_use, 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[inline]
 pub fn free_bulk(mbufs: impl IntoIterator<Item = Mbuf>) {
-    mbufs.into_iter().for_each(drop);
+    let mut places = [const { MaybeUninit::uninit() }; BATCH];
+    let mut batch = Batch {
+        places: &mut places,
+        count: 0,
+    };
+    for mbuf in mbufs {
+        batch.push(mbuf);
+    }
+}
+
+/// How many mbufs are freed together.
+const BATCH: usize = 32;
+
+/// Mbufs that are about to be freed, by their addresses: gathered first, for the iterator that they come from may do whatever it
+/// likes, but not to a cache that is in use.
+struct Batch<'a> {
+    places: &'a mut [MaybeUninit<NonNull<c_void>>; BATCH],
+    count: usize,
+}
+
+impl Batch<'_> {
+    #[inline(always)]
+    fn push(&mut self, mbuf: Mbuf) {
+        self.places[self.count].write(mbuf.into_raw());
+        self.count += 1;
+        if self.count == BATCH {
+            self.free();
+        }
+    }
+
+    #[inline(always)]
+    fn free(&mut self) {
+        let count = std::mem::take(&mut self.count);
+        // SAFETY: the first `count` are initialised, with mbufs that are ours and are forgotten with this.
+        unsafe { free_batch(self.places[..count].assume_init_ref()) };
+    }
+}
+
+impl Drop for Batch<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
+/// Frees mbufs.
+///
+/// # Safety
+/// M1: the mbufs are the caller's and not used afterwards.
+unsafe fn free_batch(mut mbufs: &[NonNull<c_void>]) {
+    while let [first, others @ ..] = mbufs {
+        // SAFETY: M1.
+        unsafe {
+            match free_alike(*first, mbufs) {
+                0 => {
+                    drop(Mbuf::from_raw(*first));
+                    mbufs = others;
+                }
+                freed => mbufs = &mbufs[freed..],
+            }
+        }
+    }
+}
+
+/// Frees mbufs as long as they are plain, of one pool and class with `first`, and go into the loaded magazine. Says how many.
+///
+/// # Safety
+/// M1: the mbufs are the caller's, and not used afterwards if they are freed.
+#[inline(always)]
+unsafe fn free_alike(first: NonNull<c_void>, mbufs: &[NonNull<c_void>]) -> usize {
+    let first = first.cast::<Header>();
+    // SAFETY: M1, M2. C1: `cache` finds the calling thread's, which is not used until the rooms are dropped. A plain header heads
+    // no span. Blocks keep their arena mapped until then.
+    unsafe {
+        let (core, class) = (Core::of(first), first.as_ref().class());
+        let Some(cache) = core.cache() else { return 0 };
+        let mut rooms = cache.rooms(class);
+        let mut freed = 0;
+        for mbuf in mbufs {
+            let mbuf = mbuf.cast::<Header>();
+            let header = mbuf.as_ref();
+            let block = header.offset();
+            let is_alike = header.class() == class && Core::at(mbuf, block) == core;
+            if !is_alike || !header.is_plain() || !is_unique(header) || !rooms.fill(block) {
+                break;
+            }
+            header.data.write();
+            freed += 1;
+        }
+        freed
+    }
 }

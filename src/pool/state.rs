@@ -253,9 +253,10 @@ impl Core {
         self.give_slowly(class, block);
     }
 
+    /// As [`give`](Self::give), where the loaded magazine is full, or not known to be there.
     #[cold]
     #[inline(never)]
-    fn give_slowly(self, class: Class, block: Offset) {
+    pub(crate) fn give_slowly(self, class: Class, block: Offset) {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
             Some(cache) if self.has_handles() => unsafe { self.give_with(cache, class, block) },
@@ -323,27 +324,16 @@ impl Core {
         }
     }
 
-    /// Gives a dead block back whose handle and copies are all gone: to its class, or as a span. The arena may be gone
-    /// when this returns.
+    /// Gives a span back. The arena may be gone when this returns.
     ///
     /// # Safety
     /// The block is free as H4 says and belongs to the caller.
-    #[inline(always)]
-    pub(crate) unsafe fn give_back(self, header: &Header, block: Offset) {
-        let class = header.class();
-        if class == Class::SPAN {
-            self.give_span(block);
-        } else {
-            self.give(class, block);
-        }
-    }
-
     #[cold]
     #[inline(never)]
-    fn give_span(self, block: Offset) {
+    pub(crate) unsafe fn give_span(self, block: Offset) {
         self.ending(|| {
             let to = self.backing();
-            // SAFETY: `give_back`: the span is the caller's.
+            // SAFETY: the span is the caller's.
             unsafe { to.slabs.give_span(to.arena, to.classes, block) };
             self.state().caches.count_free(Class::SPAN);
         });

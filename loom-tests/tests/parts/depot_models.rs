@@ -1,6 +1,5 @@
 //! The depot's stacks: no magazine is lost, none is had twice, and who takes one sees what is in it.
 
-use crate::cache::MAGAZINE_MAX;
 use crate::depot::Magazine;
 use crate::test_parts::{HEADER, Parts};
 use loom::thread;
@@ -16,8 +15,7 @@ fn full(parts: &Parts, first: u32) -> Magazine {
 /// Takes a magazine and what is in it.
 fn pop(parts: &Parts) -> Option<(Magazine, u32)> {
     let magazine = parts.depot.take_full(parts.arena, HEADER)?;
-    let mut room = [0; MAGAZINE_MAX];
-    let blocks = magazine.unload(parts.arena, &mut room);
+    let blocks: Vec<_> = magazine.unload(parts.arena).collect();
     assert_eq!(blocks.len(), 2);
     assert_eq!(blocks[1], blocks[0] + 1);
     Some((magazine, blocks[0]))
