@@ -40,13 +40,17 @@ pub(crate) mod flags {
     pub(crate) const USER_WRITTEN: u16 = 1 << 4;
     /// The timestamp may differ from zero.
     pub(crate) const STAMPED: u16 = 1 << 5;
-    /// Its data does not begin where the block's does.
+    /// Its own data does not begin where the block's does.
     pub(crate) const SHIFTED: u16 = 1 << 6;
     /// It is about to be freed with others: no two of them may be the same.
     #[cfg(feature = "capi")]
     pub(crate) const CONDEMNED: u16 = 1 << 7;
-    /// It shows when it is free (H5). No other bit, and never set, where nobody would look.
+    /// It shows when it is free (H5). No bit, and never set, where nobody would look.
     pub(crate) const WATCHED: u16 = if cfg!(feature = "capi") { 1 << 8 } else { 0 };
+    /// Its data lies outside the arena, at `external`.
+    pub(crate) const EXTERNAL: u16 = 1 << 9;
+    /// Its data may never be written.
+    pub(crate) const READ_ONLY: u16 = 1 << 10;
     /// What a free block keeps, for its next user to see what there is to be zeroed.
     pub(crate) const KEPT: u16 = USER_WRITTEN | STAMPED;
 }
@@ -195,14 +199,28 @@ impl Header {
         }
     }
 
-    /// Lets the data of a block just activated begin `offset` bytes later than the block's.
+    /// Lets the view begin `offset` bytes into the data area, and end `capacity` bytes later.
     #[inline]
-    pub(crate) unsafe fn shift(&self, offset: usize) {
-        // SAFETY: H3: exclusive. The flag keeps the header from being taken for a plain one when it is freed.
+    pub(crate) unsafe fn set_view(&self, offset: usize, capacity: usize) {
+        // SAFETY: H3: exclusive. The flag tells the block's next user (H4).
         unsafe {
             self.data_offset.set(offset as u64);
+            self.capacity.set(capacity as u64);
             self.set_flags(flags::SHIFTED, 0);
         }
+    }
+
+    /// Where data outside the arena lies, and who is told when nobody refers to it any more. Set once, before the mbuf is handed out.
+    #[inline]
+    pub(crate) unsafe fn external(&self) -> [u64; 3] {
+        // SAFETY: H3.
+        unsafe { self.external.get() }
+    }
+
+    #[inline]
+    pub(crate) unsafe fn set_external(&self, external: [u64; 3]) {
+        // SAFETY: H3: exclusive.
+        unsafe { self.external.set(external) };
     }
 
     /// Makes the free block `own` a live copy of `original`, alone, on the same data. The caller has counted the reference.
@@ -219,20 +237,24 @@ impl Header {
             self.data_offset.set(original.data_offset.get());
             self.capacity.set(original.capacity.get());
             self.timestamp.set(original.timestamp.get());
-            let kept = original.flags() & flags::KEPT;
+            let kept = original.flags() & (flags::KEPT | flags::EXTERNAL | flags::READ_ONLY);
             if (kept | left) & flags::USER_WRITTEN != 0 {
                 self.user.set(original.user.get());
+            }
+            if kept & flags::EXTERNAL != 0 {
+                self.external.set(original.external.get());
             }
             self.flags
                 .set(flags::LIVE | flags::COPY | kept | left & flags::WATCHED);
         }
     }
 
-    /// Ends the handle of a watched header: what is left is free but for its refcount. A handle check fails from here on.
+    /// Ends the handle of a watched header: what is left is free but for its refcount, and for the flag in `left`. A handle check
+    /// fails from here on.
     #[inline(always)]
-    pub(crate) unsafe fn deactivate(&self) {
+    pub(crate) unsafe fn deactivate(&self, left: u16) {
         self.flags
-            .set(self.flags() & (flags::KEPT | flags::WATCHED));
+            .set(self.flags() & (flags::KEPT | flags::WATCHED | left));
         self.generation.set(self.generation().wrapping_add(1));
     }
 
@@ -267,8 +289,9 @@ impl Header {
     /// Whether dropping the handle concerns this block alone, and nobody watches: a lone mbuf on data of its own class.
     #[inline(always)]
     pub(crate) unsafe fn is_plain(&self) -> bool {
+        // A shifted one is restored when it is allocated again.
         // SAFETY: H3: at least shared.
-        unsafe { self.is_just(flags::LIVE) }
+        unsafe { self.is_just(flags::LIVE, flags::KEPT | flags::SHIFTED) }
     }
 
     /// The same of a watched header.
@@ -276,12 +299,12 @@ impl Header {
     #[inline(always)]
     pub(crate) unsafe fn is_plain_and_watched(&self) -> bool {
         // SAFETY: H3: at least shared.
-        unsafe { self.is_just(flags::LIVE | flags::WATCHED) }
+        unsafe { self.is_just(flags::LIVE | flags::WATCHED, flags::KEPT) }
     }
 
     #[inline(always)]
-    unsafe fn is_just(&self, expected: u16) -> bool {
-        let unexpected = (self.flags() & !flags::KEPT) ^ expected;
+    unsafe fn is_just(&self, expected: u16, possible: u16) -> bool {
+        let unexpected = (self.flags() & !possible) ^ expected;
         // SAFETY: H3: at least shared.
         let next = unsafe { self.next.get() };
         // One comparison for both: it is on the way of every free.
@@ -482,13 +505,12 @@ mod tests {
             header.set_timestamp(4);
             assert!(header.is_plain());
             header.set_data_len(3);
-            header.shift(2);
-            assert!(!header.is_plain());
-            header.set_flags(0, flags::SHIFTED);
+            header.set_view(2, 98);
+            assert!(header.is_plain());
             header.set_next(Offset::from_raw(7));
             header.set_tail(Offset::from_raw(7).unwrap());
             header.set_segments(2);
-            header.set_flags(flags::MEMBER | flags::SHIFTED, 0);
+            header.set_flags(flags::MEMBER, 0);
             assert!(!header.is_plain());
         }
         activate(&header, 1);
@@ -528,7 +550,7 @@ mod tests {
             header.set_timestamp(4);
             header.set_next(Offset::from_raw(7));
             header.unchain(header.offset());
-            header.deactivate();
+            header.deactivate(0);
             assert_eq!(header.flags(), flags::STAMPED | flags::WATCHED);
             assert_eq!(header.generation(), 10);
         }

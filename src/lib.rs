@@ -69,8 +69,8 @@ pub use class::LOOM_SLAB;
 pub use error::{AllocError, BuildError, LenError, SystemError};
 pub use header::USER_AREA;
 pub use mbuf::{
-    AppendError, AppendErrorKind, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut, Segments,
-    SegmentsMut, free_bulk,
+    AppendError, AppendErrorKind, Bytes, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut, Segments,
+    SegmentsMut, ViewError, WrapError, free_bulk,
 };
 pub use pool::{ClassStats, LocalPool, Pool, PoolBuilder, Stats};
 #[cfg(any(loom, shuttle))]

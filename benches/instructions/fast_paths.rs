@@ -142,9 +142,9 @@ const ALLOC_AND_FREE: u64 = 61_019;
 const ALLOC_AND_FREE_LOCALLY: u64 = 59_026;
 const ALLOC_AND_FREE_OF_ANY_SIZE: u64 = 81_021;
 const BULK: u64 = 53_911;
-const COPY_REF_AND_FREE: u64 = 113_027;
-const CHAIN_OF_16: u64 = 87_803;
-const WRITE_AND_READ: u64 = 45_013;
+const COPY_REF_AND_FREE: u64 = 111_027;
+const CHAIN_OF_16: u64 = 91_895;
+const WRITE_AND_READ: u64 = 42_014;
 
 library_benchmark_group!(
     name = fast_paths,

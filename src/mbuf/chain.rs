@@ -101,6 +101,40 @@ impl Mbuf {
         Err(AppendError { kind, mbuf: other })
     }
 
+    /// Appends what is known to fit.
+    #[inline(always)]
+    pub(super) fn append_fitting(&mut self, other: Self) {
+        let appended = self.append(other);
+        debug_assert!(appended.is_ok(), "of the same pool, and short enough");
+    }
+
+    /// Puts `other`, with all that it heads, in front of this chain: this mbuf is then the first of `other`'s segments.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append), with `other`.
+    ///
+    /// # Cost
+    /// That of [`append`](Self::append).
+    ///
+    /// # Example
+    /// ```
+    /// let pool = mbuf::Pool::builder().capacity(16 << 20).build()?;
+    /// let mut message = pool.alloc(64)?;
+    /// message.extend_from_slice(b"body")?;
+    /// let mut head = pool.alloc(64)?;
+    /// head.extend_from_slice(b"head ")?;
+    /// message.prepend_chain(head)?;
+    /// assert!(message.bytes().eq(*b"head body"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prepend_chain(&mut self, mut other: Self) -> Result<(), AppendError> {
+        std::mem::swap(self, &mut other);
+        self.append(other).map_err(|mut error| {
+            std::mem::swap(self, &mut error.mbuf);
+            error
+        })
+    }
+
     /// How many segments the chain has from here on: 1 for an mbuf alone.
     ///
     /// # Cost

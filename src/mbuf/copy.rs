@@ -1,6 +1,6 @@
 //! Sharing data: new headers on the same bytes, and the way back to bytes of one's own.
 
-use super::{MAX_CHAIN, Mbuf};
+use super::{Layout, MAX_CHAIN, Mbuf, Segment, ViewError};
 use crate::arena::Offset;
 use crate::class::Class;
 use crate::error::AllocError;
@@ -33,7 +33,7 @@ impl Mbuf {
     /// assert_eq!((copy.data(), packet.len()), (&b"same"[..], 10));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn copy_ref(&self) -> Result<Self, AllocError> {
         let core = self.core();
         let copy = copy_segment(core, self.header())?;
@@ -68,23 +68,35 @@ impl Mbuf {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn make_unique(&mut self) -> Result<(), AllocError> {
+        self.replace_segments(|segment| {
+            if !segment.is_shared() && !segment.is_read_only() {
+                return Ok(None);
+            }
+            // Of foreign memory there may be far more than anybody will write.
+            let capacity = if segment.is_foreign() {
+                segment.len()
+            } else {
+                segment.capacity()
+            };
+            segment.duplicate(capacity).map(Some)
+        })
+    }
+
+    /// Puts what `replacement` makes of a segment in its place, if that is anything: in all places or, when it fails, in none.
+    pub(super) fn replace_segments(
+        &mut self,
+        replacement: impl Fn(&Segment<'_>) -> Result<Option<Self>, AllocError>,
+    ) -> Result<(), AllocError> {
         // The replacements come first, so that failing changes nothing.
         let mut fresh = [const { None }; MAX_CHAIN];
         for (place, segment) in fresh.iter_mut().zip(self.segments()) {
-            if segment.is_shared() {
-                *place = Some(segment.duplicate()?);
-            }
+            *place = replacement(&segment)?;
         }
         // The chain is turned round once, front to end, with replacements in their segments' places.
         let segments = self.segment_count();
         for place in fresh.iter_mut().take(segments) {
             if let Some(front) = self.pop_front() {
-                let kept = place.take().unwrap_or(front);
-                let appended = self.append(kept);
-                debug_assert!(
-                    appended.is_ok(),
-                    "of the same pool, and one was just detached"
-                );
+                self.append_fitting(place.take().unwrap_or(front));
             } else if let Some(replacement) = place.take() {
                 *self = replacement;
             }
@@ -117,9 +129,32 @@ impl Mbuf {
         if self.segment_count() == 1 {
             return Ok(());
         }
-        let mut whole = super::alloc::from_core(self.core(), self.total_len())?;
-        for segment in self.segments() {
-            let appended = whole.extend_from_slice(segment.data());
+        self.coalesce(0)
+    }
+
+    /// Copies the valid data of the whole chain into one new segment, with `headroom` bytes in front of it. That has the user area and
+    /// timestamp of the first, and its capacity is the data's length.
+    ///
+    /// # Errors
+    /// As [`Pool::alloc`](crate::Pool::alloc); nothing is changed then.
+    ///
+    /// # Cost
+    /// An allocation, a copy of all valid data, and the free of the chain.
+    ///
+    /// # Example
+    /// ```
+    /// let pool = mbuf::Pool::builder().capacity(16 << 20).build()?;
+    /// let mut packet = pool.alloc_zeroed(8)?;
+    /// packet.coalesce(2)?;
+    /// packet.prepend_slice(b"ok")?;
+    /// assert_eq!(packet.data(), b"ok\0\0\0\0\0\0\0\0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn coalesce(&mut self, headroom: usize) -> Result<(), AllocError> {
+        let layout = Layout::new(self.total_len()).headroom(headroom);
+        let mut whole = super::layout::alloc_with(self.core(), layout)?;
+        for chunk in self.chunks() {
+            let appended = whole.extend_from_slice(chunk);
             debug_assert!(appended.is_ok(), "a fresh mbuf with room for all");
         }
         whole.take_after(self);
@@ -127,19 +162,60 @@ impl Mbuf {
         Ok(())
     }
 
+    /// Brings the first `len` bytes of the chain into one segment, its first, so that a header can be read in one piece. Nothing is done
+    /// if they are there already. The rest stays where it is.
+    ///
+    /// # Errors
+    /// [`ViewError::OutOfRange`] when the chain is shorter, and as [`Pool::alloc`](crate::Pool::alloc); nothing is changed then.
+    ///
+    /// # Cost
+    /// An allocation and a copy of `len` bytes, and of one header if the cut goes through a segment.
+    ///
+    /// # Example
+    /// ```
+    /// let pool = mbuf::Pool::builder().capacity(16 << 20).build()?;
+    /// let mut message = pool.alloc(8)?;
+    /// message.extend_from_slice(b"he")?;
+    /// let mut rest = pool.alloc(8)?;
+    /// rest.extend_from_slice(b"ad body")?;
+    /// message.append(rest)?;
+    /// message.linearize_prefix(4)?;
+    /// assert_eq!(message.data(), b"head");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn linearize_prefix(&mut self, len: usize) -> Result<(), ViewError> {
+        if len <= self.len() {
+            return Ok(());
+        }
+        let parts = self.parts(..len).ok_or(ViewError::OutOfRange)?;
+        let mut prefix = super::alloc::from_core(self.core(), len)?;
+        for part in parts {
+            let appended = prefix.extend_from_slice(part);
+            debug_assert!(appended.is_ok(), "a fresh mbuf with room for all");
+        }
+        prefix.take_after(self);
+        if len < self.total_len() {
+            let rest = self.split_off_bytes(len)?;
+            prefix.append_fitting(rest);
+        }
+        *self = prefix;
+        Ok(())
+    }
+
     /// Copies timestamp and user area.
-    fn take_after(&mut self, original: &Self) {
+    pub(super) fn take_after(&mut self, original: &Self) {
         self.set_timestamp(original.timestamp());
-        if original.header().flags() & flags::USER_WRITTEN != 0 {
+        let flags = original.header().flags() | self.header().flags();
+        if flags & flags::USER_WRITTEN != 0 {
             *self.user_mut() = *original.user();
         }
     }
 
-    /// A new mbuf with a copy of this segment's data and all that is the segment's own.
-    fn duplicate(&self) -> Result<Self, AllocError> {
-        let mut copy = super::alloc::from_core(self.core(), self.capacity())?;
+    /// A new mbuf of `capacity` bytes with a copy of this segment's data and all that is the segment's own.
+    pub(super) fn duplicate(&self, capacity: usize) -> Result<Self, AllocError> {
+        let mut copy = super::alloc::from_core(self.core(), capacity)?;
         let appended = copy.extend_from_slice(self.data());
-        debug_assert!(appended.is_ok(), "a fresh mbuf of the same capacity");
+        debug_assert!(appended.is_ok(), "a fresh mbuf with room for all");
         copy.take_after(self);
         Ok(copy)
     }
@@ -147,7 +223,7 @@ impl Mbuf {
 
 /// A copy of one header, live, alone and the caller's.
 #[inline(always)]
-fn copy_segment(core: Core, original: &Header) -> Result<Offset, AllocError> {
+pub(super) fn copy_segment(core: Core, original: &Header) -> Result<Offset, AllocError> {
     let block = core.take(Class::HEADER)?;
     // SAFETY: H3: the original is shared at least; the block is free and ours. Each reference has a header, and an arena
     // has fewer than 2^31 of them, so the count cannot overflow.

@@ -2,6 +2,7 @@
 
 use super::{Mbuf, free::is_unique};
 use crate::error::LenError;
+use crate::header::flags;
 use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
@@ -17,7 +18,8 @@ impl Mbuf {
         unsafe { slice::from_raw_parts(self.data_ptr(), self.len()) }
     }
 
-    /// The valid data of this segment, to be written; `None` while a copy-ref shares it.
+    /// The valid data of this segment, to be written; `None` while another mbuf shares it, and for what is
+    /// [read-only](Self::is_read_only).
     ///
     /// # Cost
     /// One atomic load, of the header of the data's owner.
@@ -42,7 +44,7 @@ impl Mbuf {
     }
 
     /// The room behind the valid data, to be written before [`set_len_unchecked`](Self::set_len_unchecked) makes it valid;
-    /// `None` while a copy-ref shares the data.
+    /// `None` where [`data_mut`](Self::data_mut) is.
     ///
     /// # Example
     /// ```
@@ -64,10 +66,20 @@ impl Mbuf {
         self.exclusive().map(|all| &mut all[len..])
     }
 
+    /// Whether the data may be written through this handle.
+    #[inline(always)]
+    pub(super) fn is_exclusive(&self) -> bool {
+        // One branch for most.
+        if self.header().flags() & (flags::COPY | flags::READ_ONLY) == 0 {
+            return is_unique(self.header());
+        }
+        !self.is_read_only() && is_unique(self.owner())
+    }
+
     /// All of the data area, if no copy-ref shares it.
     #[inline(always)]
     fn exclusive(&mut self) -> Option<&mut [MaybeUninit<u8>]> {
-        if !is_unique(self.owner()) {
+        if !self.is_exclusive() {
             return None;
         }
         self.owner().data.write();

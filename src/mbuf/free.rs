@@ -1,9 +1,9 @@
 //! Freeing: the end of handles, of references, and of blocks.
 
-use super::Mbuf;
+use super::{Mbuf, foreign};
 use crate::arena::Offset;
 use crate::class::Class;
-use crate::header::Header;
+use crate::header::{Header, flags};
 use crate::pool::{Core, LocalPool};
 use crate::sync::{Ordering, fence};
 use std::ffi::c_void;
@@ -45,7 +45,7 @@ pub(super) unsafe fn retire(header: &Header) {
     // Relaxed: handed on by whatever hands the free block on.
     header.refcount.store(0, Ordering::Relaxed);
     // SAFETY: H3: the caller's.
-    unsafe { header.deactivate() };
+    unsafe { header.deactivate(0) };
 }
 
 impl Drop for Mbuf {
@@ -100,39 +100,72 @@ unsafe fn free_others(head: NonNull<Header>) {
             retire(header);
             return core.give(class, segment);
         }
-        if header.is_watched() {
-            free_chain::<true>(core, segment);
+        if header.is_watched() || header.next().is_some() {
+            free_chain(core, segment, header.is_watched());
         } else {
-            free_chain::<false>(core, segment);
+            free_segment::<false>(core, segment);
         }
     }
 }
 
-/// Frees a header, and those behind it.
+/// Frees a header, and those behind it. A pool's headers are watched or not.
 ///
 /// # Safety
-/// As [`free_others`]; the pool's headers are `WATCHED` or not.
+/// As [`free_others`].
+#[inline(never)]
+unsafe fn free_chain(core: Core, head: Offset, is_watched: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if is_watched {
+            free_all::<true>(core, head);
+        } else {
+            free_all::<false>(core, head);
+        }
+    }
+}
+
+/// # Safety
+/// As [`free_chain`].
 #[inline(always)]
-unsafe fn free_chain<const WATCHED: bool>(core: Core, head: Offset) {
+unsafe fn free_all<const WATCHED: bool>(core: Core, head: Offset) {
     // SAFETY: as in `free_others`. What is behind a segment is read before it is freed.
     unsafe {
-        let mut next = core.header(head).next();
-        if next.is_some() {
+        let mut rest = Rest {
+            core,
+            next: core.header(head).next(),
+        };
+        if rest.next.is_some() {
             core.header(head).unchain(head);
         }
         free_segment::<WATCHED>(core, head);
-        while let Some(segment) = next {
+        while let Some(segment) = rest.next {
             if !WATCHED && let Some(behind) = free_members(core, segment) {
-                next = behind;
+                rest.next = behind;
                 continue;
             }
             let header = core.header(segment);
-            next = header.next();
+            rest.next = header.next();
             // A member is restored when it is allocated again, if nobody watches.
             if WATCHED {
                 header.unchain(segment);
             }
             free_segment::<WATCHED>(core, segment);
+        }
+    }
+}
+
+/// What is still to be freed of a chain, should the owner of foreign memory in it panic when it is dropped.
+struct Rest {
+    core: Core,
+    next: Option<Offset>,
+}
+
+impl Drop for Rest {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(segment) = self.next {
+            // SAFETY: M1: a chain's members that were not reached. They keep the arena mapped.
+            drop(unsafe { Mbuf::from_block(self.core, segment) });
         }
     }
 }
@@ -153,8 +186,12 @@ unsafe fn free_members(core: Core, first: Offset) -> Option<Option<Offset>> {
         let mut next = Some(first);
         while let Some(segment) = next {
             let header = core.header(segment);
-            let is_alike = header.class() == class && class != Class::SPAN;
-            if !is_alike || header.owner() != segment || !is_unique(header) {
+            let is_other = header.flags() & (flags::SPAN | flags::EXTERNAL) != 0;
+            if is_other
+                || header.class() != class
+                || header.owner() != segment
+                || !is_unique(header)
+            {
                 break;
             }
             let behind = header.next();
@@ -182,14 +219,15 @@ unsafe fn free_segment<const WATCHED: bool>(core: Core, segment: Offset) {
         if owner == segment {
             if WATCHED {
                 header.show_from_start();
-                header.deactivate();
+                // Copies may still use it.
+                header.deactivate(flags::EXTERNAL);
             }
             give_up_data::<WATCHED>(core, header, owner);
         } else {
             debug_assert_eq!(header.class(), Class::HEADER, "a copy is a bare header");
             if WATCHED {
                 header.disown(segment);
-                header.deactivate();
+                header.deactivate(0);
             }
             give_up_data::<WATCHED>(core, core.header(owner), owner);
             core.give(Class::HEADER, segment);
@@ -206,12 +244,26 @@ unsafe fn give_up_data<const WATCHED: bool>(core: Core, owner: &Header, block: O
     if !give_up(owner) {
         return;
     }
+    if owner.flags() & flags::EXTERNAL != 0 {
+        // SAFETY: the block was the caller's reference's, which was the last.
+        return unsafe { foreign::release(core, block) };
+    }
     if WATCHED {
         // Relaxed: handed on by whatever hands the free block on.
         owner.refcount.store(0, Ordering::Relaxed);
     }
-    match owner.class() {
-        // SAFETY: the block was the caller's reference's, which was the last.
+    // SAFETY: the block was the caller's reference's, which was the last.
+    unsafe { give_back(core, owner, block) };
+}
+
+/// Gives a block back that nobody refers to: to its class, or as a span. The arena may be gone afterwards.
+///
+/// # Safety
+/// The block is free as H4 and H5 say, and the caller's.
+#[inline(always)]
+pub(super) unsafe fn give_back(core: Core, header: &Header, block: Offset) {
+    match header.class() {
+        // SAFETY: the caller's promise.
         Class::SPAN => unsafe { core.give_span(block) },
         class => core.give(class, block),
     }

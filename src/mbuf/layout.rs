@@ -16,11 +16,17 @@ use crate::pool::{Core, Pool};
 /// let pool = Pool::builder().capacity(16 << 20).build()?;
 /// let page = pool.alloc_with(Layout::new(8192).align(4096))?;
 /// assert_eq!((page.data().as_ptr().addr() % 4096, page.capacity()), (0, 8192));
+///
+/// let mut packet = pool.alloc_with(Layout::new(1500).headroom(64))?;
+/// packet.extend_from_slice(b"payload")?;
+/// packet.prepend_slice(b"header ")?;
+/// assert_eq!(packet.data(), b"header payload");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     size: usize,
+    headroom: usize,
     alignment: usize,
 }
 
@@ -28,12 +34,19 @@ impl Layout {
     /// The largest alignment that can be had: a page.
     pub const MAX_ALIGNMENT: usize = 4096;
 
-    /// `size` bytes, aligned to 64, as by [`Pool::alloc`].
+    /// `size` bytes, aligned to 64 and without headroom, as by [`Pool::alloc`].
     pub const fn new(size: usize) -> Self {
         Self {
             size,
+            headroom: 0,
             alignment: GRANULE,
         }
+    }
+
+    /// There is to be room for `headroom` bytes at least in front of the data, beside its size: see [`Mbuf::prepend`].
+    #[must_use]
+    pub const fn headroom(self, headroom: usize) -> Self {
+        Self { headroom, ..self }
     }
 
     /// The data is to begin at a multiple of `alignment`, a power of two from 1 to 4096.
@@ -48,22 +61,30 @@ impl Layout {
         if !self.alignment.is_power_of_two() || self.alignment > Self::MAX_ALIGNMENT {
             return Err(AllocError::Alignment);
         }
-        if self.size as u64 > MAX_DATA {
-            return Err(AllocError::TooLarge);
+        match self.size.checked_add(self.headroom) {
+            Some(size) if size as u64 <= MAX_DATA => {}
+            _ => return Err(AllocError::TooLarge),
         }
-        Ok(self.alignment.saturating_sub(GRANULE))
+        // Whatever the headroom is, a step of the alignment leads from it to where the data can begin.
+        let step = if self.headroom.is_multiple_of(GRANULE) {
+            GRANULE
+        } else {
+            1
+        };
+        Ok(self.alignment.saturating_sub(step))
     }
 }
 
 pub(crate) fn alloc_with(core: Core, layout: Layout) -> Result<Mbuf, AllocError> {
     let slack = layout.slack()?;
-    let room = layout.size + slack;
+    let room = layout.size + layout.headroom + slack;
     let mbuf = alloc_in(core, layout.size, room, |class| core.take(class))?;
-    let offset = mbuf.data_ptr().addr().wrapping_neg() & (layout.alignment - 1);
+    let earliest = mbuf.data_ptr().addr() + layout.headroom;
+    let offset = layout.headroom + (earliest.wrapping_neg() & (layout.alignment - 1));
     if offset > 0 {
-        debug_assert!(offset <= slack);
-        // SAFETY: H3: ours alone, just activated, and with `slack` bytes more than its size.
-        unsafe { mbuf.header().shift(offset) };
+        debug_assert!(offset <= layout.headroom + slack);
+        // SAFETY: H3: ours alone, just activated, and with so many bytes more than its size.
+        unsafe { mbuf.header().set_view(offset, layout.size) };
     }
     Ok(mbuf)
 }

@@ -15,19 +15,27 @@ mod alloc;
 #[cfg(feature = "capi")]
 mod batch;
 mod chain;
+mod contents;
 mod copy;
 mod data;
+mod foreign;
 mod free;
 mod layout;
 #[cfg(feature = "capi")]
 mod outside;
+mod room;
 mod segment;
+mod traits;
+mod view;
 
 pub(crate) use alloc::reserve;
 pub use chain::{AppendError, AppendErrorKind, MAX_CHAIN};
+pub use contents::Bytes;
+pub use foreign::WrapError;
 pub use free::free_bulk;
 pub use layout::Layout;
 pub use segment::{Segment, SegmentMut, Segments, SegmentsMut};
+pub use view::ViewError;
 #[cfg(feature = "capi")]
 pub(crate) use {
     alloc::from_core,
@@ -41,7 +49,6 @@ use crate::header::{Header, USER_AREA, flags};
 use crate::pool::Core;
 use crate::sync::Ordering;
 use std::ffi::c_void;
-use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
@@ -134,7 +141,7 @@ impl Mbuf {
     /// may be in another core's cache, from being waited for before the data is.
     #[inline(always)]
     fn has_plain_data(&self) -> bool {
-        self.header().flags() & (flags::COPY | flags::SHIFTED) == 0
+        self.header().flags() & (flags::COPY | flags::SHIFTED | flags::EXTERNAL) == 0
     }
 
     /// The header of the block whose data this mbuf refers to.
@@ -158,13 +165,15 @@ impl Mbuf {
         if self.has_plain_data() {
             return base.wrapping_add(size_of::<Header>());
         }
-        // SAFETY: H3 for the read. The owner's data area follows its header, and the view starts inside it.
-        unsafe {
-            let start = self.header().data_offset();
-            let owner = NonNull::from(self.owner()).as_ptr().addr();
-            base.wrapping_add(owner.wrapping_sub(base.addr()))
-                .wrapping_add(size_of::<Header>() + start)
+        // SAFETY: H3 for the read.
+        let start = unsafe { self.header().data_offset() };
+        if self.is_foreign() {
+            return self.foreign_start().wrapping_add(start);
         }
+        // The owner's data area follows its header, and the view starts inside it.
+        let owner = NonNull::from(self.owner()).as_ptr().addr();
+        base.wrapping_add(owner.wrapping_sub(base.addr()))
+            .wrapping_add(size_of::<Header>() + start)
     }
 
     /// Bytes of valid data in this segment.
@@ -183,7 +192,8 @@ impl Mbuf {
         self.len() == 0
     }
 
-    /// The most data this segment can hold: what was asked for at alloc, in bytes.
+    /// The most data this segment can hold, in bytes: what was asked for at alloc. It grows by what is [prepended](Self::prepend), and
+    /// shrinks by what is [cut off](Self::advance) in front; a view's is its length at first.
     #[inline]
     pub fn capacity(&self) -> usize {
         // SAFETY: H3.
@@ -232,17 +242,6 @@ impl Mbuf {
     pub fn set_timestamp(&mut self, timestamp: u64) {
         // SAFETY: H3: exclusive.
         unsafe { self.header().set_timestamp(timestamp) };
-    }
-}
-
-impl fmt::Debug for Mbuf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mbuf")
-            .field("len", &self.len())
-            .field("capacity", &self.capacity())
-            .field("shared", &self.is_shared())
-            .field("segments", &self.segment_count())
-            .finish()
     }
 }
 

@@ -36,7 +36,15 @@ pub struct Segment<'a> {
     _chain: PhantomData<&'a Mbuf>,
 }
 
-impl Segment<'_> {
+impl<'a> Segment<'a> {
+    /// The valid data, for as long as the chain is borrowed.
+    #[inline]
+    pub fn into_data(self) -> &'a [u8] {
+        let data: *const [u8] = self.data();
+        // SAFETY: the chain owns the data and is borrowed for 'a, so nobody writes it and it stays where it is.
+        unsafe { &*data }
+    }
+
     /// # Safety
     /// `at` is a live header of a chain that is borrowed for the lifetime.
     unsafe fn new(core: Core, at: Offset) -> Self {
@@ -54,12 +62,6 @@ impl Deref for Segment<'_> {
     #[inline]
     fn deref(&self) -> &Mbuf {
         &self.mbuf
-    }
-}
-
-impl fmt::Debug for Segment<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
 
@@ -137,6 +139,11 @@ impl<'a> SegmentMut<'a> {
     #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), LenError> {
         self.mbuf.extend_from_slice(bytes)
+    }
+
+    #[inline]
+    pub(super) fn shorten(&mut self, len: usize) {
+        self.mbuf.shorten(len);
     }
 
     /// See [`Mbuf::clear`].
@@ -325,6 +332,22 @@ impl Mbuf {
         SegmentsMut {
             walk: Walk::from(self),
             _chain: PhantomData,
+        }
+    }
+
+    /// The last segment, to be changed.
+    ///
+    /// # Cost
+    /// One load more than for the first.
+    #[inline]
+    pub fn last_mut(&mut self) -> SegmentMut<'_> {
+        // SAFETY: M1: the chain's tail is a live header of ours, borrowed exclusively.
+        unsafe {
+            let tail = self.header().tail();
+            SegmentMut {
+                mbuf: ManuallyDrop::new(Self::from_block(self.core(), tail)),
+                _chain: PhantomData,
+            }
         }
     }
 

@@ -142,6 +142,24 @@ impl Core {
         size <= Classes::SURE || size as u64 <= self.state().classes.largest()
     }
 
+    /// Bytes of the block at `block`, of `class`, its header included.
+    pub(crate) fn block_bytes(self, class: Class, block: Offset) -> u64 {
+        let state = self.state();
+        if class == Class::SPAN {
+            return state.slabs.span_bytes(self.arena, &state.classes, block);
+        }
+        state.classes.block_bytes(class)
+    }
+
+    /// Bytes of a block, or span, for `size` bytes, its header included.
+    pub(crate) fn bytes_for(self, size: usize) -> u64 {
+        let classes = &self.state().classes;
+        if self.has_class_for(size) {
+            return classes.block_bytes(Class::of(size));
+        }
+        classes.span_slabs(size as u64) * classes.slab_bytes()
+    }
+
     /// Fails when the whole pool could not hold `n` mbufs of `size` bytes, so that nobody goes and tries.
     pub(crate) fn could_hold(self, size: usize, n: usize) -> Result<(), AllocError> {
         let state = self.state();

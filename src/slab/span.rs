@@ -39,6 +39,14 @@ impl SlabTable {
         Some(block)
     }
 
+    /// Bytes of the span at `block`, which somebody uses meanwhile.
+    pub(crate) fn span_bytes(&self, arena: Arena, classes: &Classes, block: Offset) -> u64 {
+        let (first, _) = self.place_of(classes, Class::HEADER, block);
+        // SAFETY: S1: written before the span was handed out, and not again while it is used.
+        let slabs = unsafe { self.slab(arena, first).span.get() };
+        u64::from(slabs) * classes.slab_bytes()
+    }
+
     /// Gives a span back.
     ///
     /// # Safety
