@@ -314,7 +314,8 @@ impl Header {
     /// Whether the header shows when it is free (H5).
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
-        self.flags() & flags::WATCHED != 0
+        // Compared with 0 it would be no question where the bit is none.
+        cfg!(feature = "capi") && self.flags() | flags::WATCHED == self.flags()
     }
 
     #[inline(always)]

@@ -45,6 +45,7 @@ compile_error!("mbuf is for 64-bit machines");
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
 
+mod adapters;
 mod arena;
 mod bits;
 mod cache;
@@ -63,14 +64,17 @@ mod sync;
 #[cfg(all(test, not(loom)))]
 mod test_parts;
 
+#[cfg(feature = "serde")]
+pub use adapters::Content;
+pub use adapters::{Cursor, WriteError, Writer};
 pub use arena::HugePages;
 #[cfg(loom)]
 pub use class::LOOM_SLAB;
 pub use error::{AllocError, BuildError, LenError, SystemError};
 pub use header::USER_AREA;
 pub use mbuf::{
-    AppendError, AppendErrorKind, Bytes, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut, Segments,
-    SegmentsMut, ViewError, WrapError, free_bulk,
+    AppendError, AppendErrorKind, ChainBytes, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut,
+    Segments, SegmentsMut, ViewError, WrapError, free_bulk,
 };
 pub use pool::{ClassStats, LocalPool, Pool, PoolBuilder, Stats};
 #[cfg(any(loom, shuttle))]

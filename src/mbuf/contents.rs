@@ -8,7 +8,7 @@ use std::slice;
 
 /// The bytes of a chain, first to last: [`Mbuf::bytes`].
 #[derive(Clone, Debug)]
-pub struct Bytes<'a> {
+pub struct ChainBytes<'a> {
     front: slice::Iter<'a, u8>,
     segments: Segments<'a>,
 }
@@ -36,8 +36,8 @@ impl Mbuf {
     /// assert!(message.bytes().eq(*b"abc"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn bytes(&self) -> Bytes<'_> {
-        Bytes {
+    pub fn bytes(&self) -> ChainBytes<'_> {
+        ChainBytes {
             front: [].iter(),
             segments: self.segments(),
         }
@@ -114,7 +114,7 @@ impl Mbuf {
     }
 }
 
-impl Iterator for Bytes<'_> {
+impl Iterator for ChainBytes<'_> {
     type Item = u8;
 
     #[inline]
@@ -144,5 +144,5 @@ impl Iterator for Bytes<'_> {
     }
 }
 
-impl ExactSizeIterator for Bytes<'_> {}
-impl FusedIterator for Bytes<'_> {}
+impl ExactSizeIterator for ChainBytes<'_> {}
+impl FusedIterator for ChainBytes<'_> {}

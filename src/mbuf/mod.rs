@@ -28,9 +28,9 @@ mod segment;
 mod traits;
 mod view;
 
-pub(crate) use alloc::reserve;
+pub(crate) use alloc::{from_core, reserve};
 pub use chain::{AppendError, AppendErrorKind, MAX_CHAIN};
-pub use contents::Bytes;
+pub use contents::ChainBytes;
 pub use foreign::WrapError;
 pub use free::free_bulk;
 pub use layout::Layout;
@@ -38,7 +38,6 @@ pub use segment::{Segment, SegmentMut, Segments, SegmentsMut};
 pub use view::ViewError;
 #[cfg(feature = "capi")]
 pub(crate) use {
-    alloc::from_core,
     batch::Batch,
     layout::alloc_with,
     outside::{all_at_hand, at_hand, free_at_hand},

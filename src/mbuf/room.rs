@@ -41,8 +41,9 @@ impl Mbuf {
     /// let pool = mbuf::Pool::builder().capacity(16 << 20).build()?;
     /// let mut packet = pool.alloc_with(Layout::new(64).headroom(14))?;
     /// packet.extend_from_slice(b"payload")?;
+    /// let before = packet.headroom();
     /// packet.prepend(2)?.copy_from_slice(b"> ");
-    /// assert_eq!((packet.data(), packet.headroom()), (&b"> payload"[..], 12));
+    /// assert_eq!((packet.data(), packet.headroom()), (&b"> payload"[..], before - 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn prepend(&mut self, n: usize) -> Result<&mut [u8], LenError> {

@@ -3,7 +3,7 @@
 use super::Mbuf;
 use crate::arena::Offset;
 use crate::error::LenError;
-use crate::header::USER_AREA;
+use crate::header::{USER_AREA, flags};
 use crate::pool::Core;
 use std::fmt;
 use std::iter::FusedIterator;
@@ -105,6 +105,22 @@ impl<'a> SegmentMut<'a> {
     #[inline]
     pub fn data_mut(&mut self) -> Option<&mut [u8]> {
         self.mbuf.data_mut()
+    }
+
+    /// As [`data_mut`](Self::data_mut), for as long as the chain is borrowed.
+    #[inline]
+    pub fn into_data_mut(mut self) -> Option<&'a mut [u8]> {
+        let data: *mut [u8] = self.data_mut()?;
+        // SAFETY: the chain owns the data and is borrowed exclusively for 'a, and each of its segments is lent once.
+        Some(unsafe { &mut *data })
+    }
+
+    /// As [`spare_capacity_mut`](Self::spare_capacity_mut), for as long as the chain is borrowed.
+    #[inline]
+    pub fn into_room(mut self) -> Option<&'a mut [MaybeUninit<u8>]> {
+        let room: *mut [MaybeUninit<u8>] = self.spare_capacity_mut()?;
+        // SAFETY: as above.
+        Some(unsafe { &mut *room })
     }
 
     /// See [`Mbuf::spare_capacity_mut`].
@@ -349,6 +365,19 @@ impl Mbuf {
                 _chain: PhantomData,
             }
         }
+    }
+
+    /// Bytes that can be written to the last segment behind its data.
+    pub(crate) fn last_room(&self) -> usize {
+        let last = if self.header().flags() & flags::MEMBER == 0 {
+            // SAFETY: M1: a head's tail is a live header of its chain, borrowed as that is.
+            Some(unsafe { Segment::new(self.core(), self.header().tail()) })
+        } else {
+            // A member's tail is stale.
+            self.segments().last()
+        };
+        last.filter(|last| last.is_exclusive())
+            .map_or(0, |last| last.tailroom())
     }
 
     /// Segment `index` from here, which is 0; `None` past the end of the chain.
