@@ -4,9 +4,9 @@
 //! cargo bench-peers                                # everything, some four minutes
 //! cargo bench-peers --quick                        # a first look, half a minute
 //! cargo bench-peers --only W1,W3 --contenders ours,snmalloc
-//! cargo run --release -p mbuf-peers --features dpdk   # with DPDK, where libdpdk-dev is installed
 //! ```
 //!
+//! DPDK takes part where libdpdk-dev was installed when this was built.
 //! Prints a table for each workload, and writes JSON and charts to `target/bench-peers`. On a shared machine compare within one
 //! run only, and by ratio.
 
