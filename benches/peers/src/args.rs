@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(crate) const HELP: &str = "\
 Measures mbuf beside its peers.
 
-  --quick               a first look in half a minute
+  --quick               a first look in half a minute, without ten million live buffers
   --seconds N           about this long in all; 240 if not said
   --only W1,W3          these workloads
   --contenders A,B      those whose names are given
@@ -53,6 +53,7 @@ impl Args {
                 other => return Err(other.unexpected()),
             }
         }
+        args.cases.retain(|case| !(args.quick && case.is_vast()));
         args.seconds = seconds.unwrap_or(if args.quick { 25.0 } else { args.seconds });
         Ok(Command::Run(args))
     }
@@ -75,7 +76,7 @@ fn cases(text: &str) -> Result<Vec<Case>, lexopt::Error> {
 fn names(text: &str) -> Result<Vec<String>, lexopt::Error> {
     let all = contenders::all();
     let known = |name: &str| all.iter().any(|entrant| entrant.name() == name);
-    // One of the names has a comma in it, so parts are joined where that makes a name.
+    // Some of the names have a comma in them, so parts are joined where that makes a name.
     let mut names: Vec<String> = Vec::new();
     for part in text.split(',').map(str::trim) {
         let joined = names.last().map(|last| format!("{last}, {part}"));

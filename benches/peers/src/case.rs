@@ -27,7 +27,7 @@ pub(crate) enum Case {
 pub(crate) const SIZE: usize = 2048;
 
 impl Case {
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Hot,
         Self::HotUnknown,
         Self::Batch,
@@ -46,6 +46,7 @@ impl Case {
         Self::Live(10_000),
         Self::Live(100_000),
         Self::Live(1_000_000),
+        Self::Live(10_000_000),
         Self::Threads(1),
         Self::Threads(2),
         Self::Threads(4),
@@ -141,6 +142,7 @@ impl Case {
         match self {
             Self::Latency => Some(50_000),
             Self::ComeAndGo => Some(1_000),
+            Self::Live(10_000_000) => Some(300_000),
             Self::Live(_) => Some(30_000),
             _ => None,
         }
@@ -156,6 +158,11 @@ impl Case {
         }
     }
 
+    /// Whether it takes so much memory and time that contenders are made one after the other, and only in a full run.
+    pub(crate) fn is_vast(self) -> bool {
+        matches!(self, Self::Live(10_000_000))
+    }
+
     /// Whether threads give way to each other as a part of it.
     pub(crate) fn shares_cores(self) -> bool {
         matches!(self, Self::ComeAndGo | Self::Threads(4..))
@@ -165,7 +172,7 @@ impl Case {
     pub(crate) fn weight(self) -> f64 {
         match self {
             Self::Pipe | Self::PipeBursts | Self::Latency => 2.0,
-            Self::Live(1_000_000) => 1.5,
+            Self::Live(1_000_000 | 10_000_000) => 1.5,
             Self::Live(_) | Self::Threads(_) => 0.6,
             _ => 1.0,
         }

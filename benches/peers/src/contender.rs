@@ -26,6 +26,9 @@ pub(crate) fn class_of(size: usize) -> usize {
     }
 }
 
+/// Headers for copies that any workload has out at most, and some that are in other threads' caches.
+pub(crate) const COPIES: usize = 8192;
+
 /// What a workload has out at most: pools of fixed size are made for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Need {

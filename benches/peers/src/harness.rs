@@ -3,6 +3,7 @@
 use crate::args::Args;
 use crate::case::Case;
 use crate::entry::{Entrant, Ready, Sample};
+use crate::machine;
 use crate::near::Distance;
 use crate::pin;
 use crate::report::{CaseResult, Figures, Row};
@@ -16,6 +17,9 @@ const QUICK_ROUND: Duration = Duration::from_micros(1500);
 
 /// Rounds that there are of each contender even when time is up.
 const FEWEST_ROUNDS: usize = 3;
+
+/// What a contender may take for a small buffer, with all that belongs to it.
+const MOST_BYTES: u64 = 512;
 
 /// Rounds of one kind without which two-thread workloads are not compared by them.
 const FEWEST_NEAR: usize = 3;
@@ -43,6 +47,12 @@ fn progress_bar(seconds: f64) -> ProgressBar {
     ProgressBar::new((seconds * 1000.0) as u64).with_style(style.expect("a template that parses"))
 }
 
+/// What a contender did.
+struct Ran {
+    name: &'static str,
+    samples: Vec<Sample>,
+}
+
 /// A contender in the middle of a workload.
 struct Running {
     name: &'static str,
@@ -61,6 +71,14 @@ impl Running {
         }
         self.samples.push(sample);
     }
+
+    /// Gives its memory back.
+    fn done(self) -> Ran {
+        Ran {
+            name: self.name,
+            samples: self.samples,
+        }
+    }
 }
 
 fn measure(
@@ -71,6 +89,30 @@ fn measure(
     nanos_per_tick: f64,
     bar: &ProgressBar,
 ) -> CaseResult {
+    let done = bar.position();
+    let wanted: Vec<&dyn Entrant> = entrants
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|entrant| {
+            args.contenders.is_empty() || args.contenders.iter().any(|name| name == entrant.name())
+        })
+        .collect();
+    let (ran, skipped) = if case.is_vast() {
+        one_after_the_other(args, &wanted, case, seconds, bar)
+    } else {
+        in_turns(args, &wanted, case, seconds, bar)
+    };
+    bar.set_position(done + (seconds * 1000.0) as u64);
+    summed_up(case, ran, skipped, nanos_per_tick)
+}
+
+fn in_turns(
+    args: &Args,
+    entrants: &[&dyn Entrant],
+    case: Case,
+    seconds: f64,
+    bar: &ProgressBar,
+) -> (Vec<Ran>, Vec<Row>) {
     let done = bar.position();
     let (mut running, skipped) = prepared(args, entrants, case, bar);
     let mut turn = 0;
@@ -87,25 +129,45 @@ fn measure(
         let here = start.elapsed().as_secs_f64().min(seconds);
         bar.set_position(done + (here * 1000.0) as u64);
     }
-    bar.set_position(done + (seconds * 1000.0) as u64);
-    summed_up(case, running, skipped, nanos_per_tick)
+    let ran = running.into_iter().map(Running::done).collect();
+    (ran, skipped)
+}
+
+/// Where the memory does not suffice for all of them at once. What the machine did meanwhile may have met one and not another.
+fn one_after_the_other(
+    args: &Args,
+    entrants: &[&dyn Entrant],
+    case: Case,
+    seconds: f64,
+    bar: &ProgressBar,
+) -> (Vec<Ran>, Vec<Row>) {
+    let (mut ran, mut skipped) = (Vec::new(), Vec::new());
+    let bytes = case.need().count as u64 * MOST_BYTES;
+    for &entrant in entrants {
+        if machine::available_memory() < bytes {
+            skipped.push(Row {
+                name: entrant.name(),
+                outcome: Err(format!("less than {} MiB of memory were free", bytes >> 20)),
+            });
+            continue;
+        }
+        let part = seconds / entrants.len() as f64;
+        let (one, reasons) = in_turns(args, &[entrant], case, part, bar);
+        ran.extend(one);
+        skipped.extend(reasons);
+    }
+    (ran, skipped)
 }
 
 /// The contenders that can do the workload, warm, and those that cannot.
 fn prepared(
     args: &Args,
-    entrants: &[Box<dyn Entrant>],
+    entrants: &[&dyn Entrant],
     case: Case,
     bar: &ProgressBar,
 ) -> (Vec<Running>, Vec<Row>) {
-    let is_wanted = |entrant: &dyn Entrant| {
-        args.contenders.is_empty() || args.contenders.iter().any(|name| name == entrant.name())
-    };
     let (mut running, mut skipped) = (Vec::new(), Vec::new());
-    for entrant in entrants
-        .iter()
-        .filter(|entrant| is_wanted(entrant.as_ref()))
-    {
+    for entrant in entrants {
         let name = entrant.name();
         bar.set_message(format!("{} {name}", case.id()));
         match entrant.prepare(case) {
@@ -127,7 +189,10 @@ fn prepared(
 /// How many units take a contender about a round's time.
 fn calibrated(args: &Args, ready: &dyn Ready, case: Case) -> u64 {
     if let Some(units) = case.fixed_units() {
-        ready.round(units);
+        // A round of vast ones takes seconds, and warms up by itself.
+        if !case.is_vast() {
+            ready.round(units);
+        }
         return units;
     }
     let target = if args.quick { QUICK_ROUND } else { ROUND }.as_nanos() as f64;
@@ -142,14 +207,9 @@ fn calibrated(args: &Args, ready: &dyn Ready, case: Case) -> u64 {
     }
 }
 
-fn summed_up(
-    case: Case,
-    running: Vec<Running>,
-    skipped: Vec<Row>,
-    nanos_per_tick: f64,
-) -> CaseResult {
-    let compared = compared_distance(&running);
-    let mut rows: Vec<Row> = running
+fn summed_up(case: Case, ran: Vec<Ran>, skipped: Vec<Row>, nanos_per_tick: f64) -> CaseResult {
+    let compared = compared_distance(&ran);
+    let mut rows: Vec<Row> = ran
         .into_iter()
         .map(|contender| Row {
             name: contender.name,
@@ -173,12 +233,12 @@ fn summed_up(
 
 /// The kind of rounds that there are enough of for all: near ones if possible. `None` for workloads without, and for all rounds together when
 /// there are too few of either kind.
-fn compared_distance(running: &[Running]) -> Option<Distance> {
+fn compared_distance(ran: &[Ran]) -> Option<Distance> {
     [Distance::Near, Distance::Far]
         .into_iter()
         .find(|&distance| {
-            !running.is_empty()
-                && running.iter().all(|contender| {
+            !ran.is_empty()
+                && ran.iter().all(|contender| {
                     let alike = contender.samples.iter();
                     alike
                         .filter(|sample| sample.distance == Some(distance))

@@ -50,6 +50,16 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).map_or("unknown".into(), |text| text.trim().into())
 }
 
+/// Bytes that can be had without taking them from other programs.
+pub(crate) fn available_memory() -> u64 {
+    let text = read("/proc/meminfo");
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kibibytes.map_or(u64::MAX, |kibibytes| kibibytes << 10)
+}
+
 /// The option in brackets.
 fn chosen(options: &str) -> String {
     let inside = options.split(['[', ']']).nth(1);

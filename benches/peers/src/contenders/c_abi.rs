@@ -1,7 +1,7 @@
 //! The crate's C interface, called as C calls it: by functions that the compiler does not see into.
 
 use crate::contender::{
-    self, Bulk, Chaining, Contender, Need, Sharing, Source, USER_AREA, WRITTEN,
+    self, Bulk, COPIES, Chaining, Contender, Need, Sharing, Source, USER_AREA, WRITTEN,
 };
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -22,6 +22,7 @@ unsafe extern "C" {
     fn aclrtAppendBufChain(head: *mut c_void, buf: *mut c_void) -> c_int;
     fn mbuf_chain_length(buf: *const c_void, bytes: *mut u64) -> c_int;
     fn mbuf_pool_reserve(pool: u64, size: usize, count: usize) -> c_int;
+    fn mbuf_pool_trim(pool: u64, bytes: *mut u64) -> c_int;
     fn mbuf_alloc_bulk(pool: u64, size: usize, bufs: *mut *mut c_void, count: usize) -> c_int;
     fn mbuf_free_bulk(bufs: *const *mut c_void, count: usize) -> c_int;
 }
@@ -82,9 +83,10 @@ impl Contender for CAbi {
     type Thread<'a> = &'a Self;
 
     fn new(need: Need) -> Result<Self, String> {
-        for &size in need.sizes.iter().chain(&[0]) {
+        let sizes = need.sizes.iter().map(|&size| (size, need.count));
+        for (size, count) in sizes.chain([(0, COPIES)]) {
             // SAFETY: no pointers.
-            match unsafe { mbuf_pool_reserve(DEFAULT, size, need.count) } {
+            match unsafe { mbuf_pool_reserve(DEFAULT, size, count) } {
                 0 => {}
                 code => return Err(format!("reserving failed with code {code}")),
             }
@@ -114,6 +116,15 @@ impl Contender for CAbi {
             ptr::copy_nonoverlapping(bytes.as_ptr(), Self::data(buffer), WRITTEN);
             succeeded(aclrtSetBufDataLen(buffer.raw(), WRITTEN));
         }
+    }
+}
+
+/// The default pool stays for the process, but does not keep the memory: others may need it.
+impl Drop for CAbi {
+    fn drop(&mut self) {
+        let mut bytes = 0;
+        // SAFETY: the output is there.
+        succeeded(unsafe { mbuf_pool_trim(DEFAULT, &mut bytes) });
     }
 }
 

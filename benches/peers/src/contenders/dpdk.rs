@@ -1,7 +1,8 @@
 //! DPDK's `rte_mbuf`, with a cache of 512 for each core, on transparent huge pages.
 
 use crate::contender::{
-    self, Bulk, Chaining, Contender, Need, SIZES, Sharing, Source, USER_AREA, WRITTEN, class_of,
+    self, Bulk, COPIES, Chaining, Contender, Need, SIZES, Sharing, Source, USER_AREA, WRITTEN,
+    class_of,
 };
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
@@ -32,7 +33,7 @@ unsafe extern "C" {
 }
 
 /// Address space for all pools; pages are had as they are touched.
-const HEAP: usize = 2 << 30;
+const HEAP: usize = 8 << 30;
 
 pub(crate) struct Mbufs {
     pools: [Option<NonNull<Mempool>>; SIZES.len()],
@@ -104,7 +105,7 @@ impl Contender for Mbufs {
         start()?;
         let mut made = Self {
             pools: [None; SIZES.len()],
-            clones: new_pool(0, 8192)?,
+            clones: new_pool(0, COPIES)?,
         };
         for &size in need.sizes {
             made.pools[class_of(size)] = Some(new_pool(size, need.count)?);

@@ -1,6 +1,8 @@
 //! The crate itself, through the handle that any thread may use and through a thread's own.
 
-use crate::contender::{Bulk, Chaining, Contender, Need, Sharing, Source, USER_AREA, WRITTEN};
+use crate::contender::{
+    Bulk, COPIES, Chaining, Contender, Need, Sharing, Source, USER_AREA, WRITTEN,
+};
 use mbuf::{HugePages, LocalPool, Mbuf, Pool};
 use std::marker::PhantomData;
 
@@ -75,9 +77,10 @@ impl<H: Handle + 'static> Contender for Ours<H> {
             .huge_pages(HugePages::Transparent)
             .build()
             .map_err(|error| error.to_string())?;
+        let sizes = need.sizes.iter().map(|&size| (size, need.count));
         // Size 0 is for the headers of copies.
-        for &size in need.sizes.iter().chain(&[0]) {
-            let reserved = pool.reserve(size, need.count);
+        for (size, count) in sizes.chain([(0, COPIES)]) {
+            let reserved = pool.reserve(size, count);
             reserved.map_err(|error| error.to_string())?;
         }
         Ok(Self {
