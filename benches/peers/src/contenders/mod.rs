@@ -12,6 +12,7 @@ mod general;
 mod iceoryx;
 mod lockfree_object_pool;
 mod opool;
+mod opool_local;
 mod ours;
 mod sharded_slab;
 
@@ -69,6 +70,22 @@ pub(crate) fn all() -> Vec<Box<dyn Entrant>> {
             .done(),
         Entry::<opool::Objects>::new("opool", "opool")
             .chaining()
+            .done(),
+        Entry::<opool_local::Objects>::new("opool, local", "opool")
+            .chaining()
+            .without(
+                &[
+                    Case::Pipe,
+                    Case::PipeBursts,
+                    Case::TwoThreads,
+                    Case::Latency,
+                    Case::ComeAndGo,
+                    Case::Threads(2),
+                    Case::Threads(4),
+                    Case::Threads(8),
+                ],
+                "a pool of one thread: no other may use it or free what is its",
+            )
             .done(),
         Entry::<lockfree_object_pool::Objects>::new("lockfree-object-pool", "lockfree-object-pool")
             .chaining()

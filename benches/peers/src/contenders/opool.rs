@@ -6,7 +6,7 @@ use opool::{Pool, PoolAllocator, RefGuard};
 use std::ptr::NonNull;
 
 /// Makes blocks of its size.
-pub(crate) struct Maker(usize);
+pub(crate) struct Maker(pub(super) usize);
 
 impl PoolAllocator<Block> for Maker {
     fn allocate(&self) -> Block {
