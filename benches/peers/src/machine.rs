@@ -1,6 +1,7 @@
 //! Where and with what it was measured: a figure without that is none.
 
 use crate::entry::Entrant;
+use crate::tunables;
 use std::ffi::{CStr, c_char};
 use std::fs;
 
@@ -10,6 +11,8 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     pub(crate) compiler: &'static str,
     pub(crate) huge_pages: String,
+    /// What glibc's allocator is told.
+    pub(crate) tunables: String,
     /// Processes that wanted a core, before and after.
     pub(crate) load: [String; 2],
     /// Contenders' names with their packages' versions.
@@ -34,6 +37,7 @@ impl Machine {
             kernel: read("/proc/sys/kernel/osrelease"),
             compiler: env!("PEERS_RUSTC"),
             huge_pages: chosen(&read("/sys/kernel/mm/transparent_hugepage/enabled")),
+            tunables: tunables::current(),
             load: [load(), String::new()],
             versions,
         }

@@ -22,6 +22,7 @@ mod pin;
 mod report;
 #[cfg(test)]
 mod smoke;
+mod tunables;
 mod workloads;
 
 use args::{Args, Command};
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    tunables::apply();
     set_up_default_pool();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,

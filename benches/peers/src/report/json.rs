@@ -17,6 +17,7 @@ pub(super) fn all(machine: &Machine, results: &[CaseResult]) -> Value {
             "kernel": machine.kernel,
             "compiler": machine.compiler,
             "transparent_huge_pages": machine.huge_pages,
+            "glibc_tunables": machine.tunables,
             "load_before_and_after": machine.load,
         },
         "versions": versions,

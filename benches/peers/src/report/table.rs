@@ -20,12 +20,13 @@ fn head(machine: &Machine) -> String {
         .collect();
     let [before, after] = &machine.load;
     format!(
-        "{}, {} cores, Linux {}, {}, transparent huge pages: {}; load {before} before, {after} after\n{}\n",
+        "{}, {} cores, Linux {}, {}, transparent huge pages: {}; load {before} before, {after} after\nglibc: {}\n{}\n",
         machine.processor,
         machine.cores,
         machine.kernel,
         machine.compiler,
         machine.huge_pages,
+        machine.tunables,
         versions.join(", ")
     )
 }

@@ -60,7 +60,7 @@ pub(super) fn all(results: &[CaseResult]) -> String {
 fn line(result: &CaseResult, against: &str, found: f64, target: &str, is_met: bool) -> String {
     let verdict = if is_met { "met" } else { "MISSED" };
     let id = result.case.id();
-    format!("  {id:16} {against:30} {found:6.2}  target {target:14} {verdict}\n")
+    format!("  {id:18} {against:30} {found:6.2}  target {target:14} {verdict}\n")
 }
 
 fn one(result: &CaseResult, rival: &Rival, most: f64) -> Option<String> {
