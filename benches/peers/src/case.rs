@@ -23,6 +23,37 @@ pub(crate) enum Case {
     Threads(u32),
 }
 
+/// What there is more and more of.
+#[derive(Clone, Copy)]
+pub(crate) enum Growth {
+    Live,
+    Threads,
+}
+
+impl Growth {
+    /// Its name in file names.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::Live => "w12-live",
+            Self::Threads => "w12-threads",
+        }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Live => "W12: replace one of more and more live 64-byte buffers",
+            Self::Threads => "W12: alloc 32, free 32 on more and more threads at once",
+        }
+    }
+
+    pub(crate) fn axis(self) -> &'static str {
+        match self {
+            Self::Live => "live buffers",
+            Self::Threads => "threads",
+        }
+    }
+}
+
 /// Buffers of most workloads.
 pub(crate) const SIZE: usize = 2048;
 
@@ -77,8 +108,8 @@ impl Case {
             Self::HotUnknown => "-unknown-size",
             Self::BatchBulk => "-bulk",
             Self::PipeBursts => "-bursts",
-            Self::Live(count) => return format!("w12-live-{count}"),
-            Self::Threads(count) => return format!("w12-threads-{count}"),
+            Self::Live(count) => return format!("{}-{count}", Growth::Live.id()),
+            Self::Threads(count) => return format!("{}-{count}", Growth::Threads.id()),
             _ => "",
         };
         self.workload().to_lowercase() + variant
@@ -155,6 +186,16 @@ impl Case {
             // So long that the system spreads them over the cores.
             Self::Threads(count) => 400_000 * u64::from(count),
             _ => 1,
+        }
+    }
+
+    /// How many there are, where the workload is a point of that growth.
+    pub(crate) fn count(self, growth: Growth) -> Option<u32> {
+        match (growth, self) {
+            (Growth::Live, Self::Live(count)) | (Growth::Threads, Self::Threads(count)) => {
+                Some(count)
+            }
+            _ => None,
         }
     }
 

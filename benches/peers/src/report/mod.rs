@@ -5,7 +5,7 @@ mod json;
 pub(crate) mod table;
 mod targets;
 
-use crate::case::Case;
+use crate::case::{Case, Growth};
 use crate::machine::Machine;
 use crate::near::Distance;
 use std::fs;
@@ -81,7 +81,11 @@ pub(crate) fn write(folder: &Path, machine: &Machine, results: &[CaseResult]) ->
     fs::write(folder.join("results.json"), text)?;
     for result in results {
         let path = folder.join(result.case.id() + ".svg");
-        chart::bars(&path, machine, result).map_err(io::Error::other)?;
+        chart::bars(&path, machine, result)?;
     }
+    for growth in [Growth::Live, Growth::Threads] {
+        chart::growth(folder, machine, results, growth)?;
+    }
+    chart::summary(folder, machine, results)?;
     Ok(())
 }

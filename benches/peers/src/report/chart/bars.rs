@@ -1,16 +1,14 @@
 //! Bar charts, fastest on top.
 
-use super::table::number;
-use super::{CaseResult, Row};
-use crate::machine::Machine;
-use plotters::coord::Shift;
-use plotters::prelude::{
-    Color, DrawingArea, IntoDrawingArea, IntoFont, PathElement, RGBColor, Rectangle, SVGBackend,
-    Text, WHITE,
+use super::{
+    Canvas, Drawn, FAINT, GRID, INK, OTHERS, OURS, foot, mark_text, marks, on_canvas, style, write,
 };
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{FontStyle, TextStyle};
-use std::error::Error;
+use crate::machine::Machine;
+use crate::report::table::number;
+use crate::report::{CaseResult, Row};
+use plotters::prelude::{Color, PathElement, Rectangle};
+use plotters::style::text_anchor::HPos;
+use std::io;
 use std::path::Path;
 
 const WIDTH: i32 = 900;
@@ -23,38 +21,22 @@ const STEP: i32 = 30;
 /// The longest bar is longer than the shortest by more than this: logarithms.
 const LINEAR: f64 = 25.0;
 
-const OURS: RGBColor = RGBColor(0x12, 0x6d, 0xb3);
-const OTHERS: RGBColor = RGBColor(0xb4, 0xbc, 0xc4);
-const INK: RGBColor = RGBColor(0x22, 0x28, 0x2e);
-const FAINT: RGBColor = RGBColor(0x5f, 0x6b, 0x76);
-const GRID: RGBColor = RGBColor(0xe2, 0xe6, 0xea);
-
-type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-pub(crate) fn bars(
-    path: &Path,
-    machine: &Machine,
-    result: &CaseResult,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+pub(crate) fn bars(path: &Path, machine: &Machine, result: &CaseResult) -> io::Result<()> {
     let rows: Vec<&Row> = result
         .rows
         .iter()
         .filter(|row| row.value().is_finite())
         .collect();
     let bottom = TOP + STEP * rows.len() as i32;
-    let size = (WIDTH as u32, (bottom + 62) as u32);
-    let canvas = SVGBackend::new(path, size).into_drawing_area();
-    let drawn = canvas.fill(&WHITE).and_then(|()| {
+    on_canvas(path, (WIDTH, bottom + 62), |canvas| {
         let scale = Scale::of(&rows);
-        grid(&canvas, &scale, bottom)?;
-        head(&canvas, result, &scale)?;
+        grid(canvas, &scale, bottom)?;
+        head(canvas, result, &scale)?;
         for (at, row) in rows.iter().enumerate() {
-            bar(&canvas, &scale, row, TOP + STEP * at as i32)?;
+            bar(canvas, &scale, row, TOP + STEP * at as i32)?;
         }
-        foot(&canvas, machine, bottom)?;
-        canvas.present()
-    });
-    drawn.map_err(|error| error.to_string().into())
+        foot(canvas, machine, bottom + 42)
+    })
 }
 
 /// From values to places.
@@ -114,38 +96,6 @@ impl Scale {
     }
 }
 
-/// 1, 2 and 5 times powers of ten.
-fn marks() -> impl DoubleEndedIterator<Item = f64> {
-    let powers = (-3..10).map(|power| 10f64.powi(power));
-    powers.flat_map(|power| [power, 2.0 * power, 5.0 * power])
-}
-
-type Drawn<'a> = Result<(), plotters::drawing::DrawingAreaErrorKind<DrawError<'a>>>;
-type DrawError<'a> = <SVGBackend<'a> as plotters::prelude::DrawingBackend>::ErrorType;
-
-fn style(size: i32, color: RGBColor, across: HPos, is_bold: bool) -> TextStyle<'static> {
-    let face = if is_bold {
-        FontStyle::Bold
-    } else {
-        FontStyle::Normal
-    };
-    let font = ("sans-serif", size).into_font().style(face);
-    TextStyle {
-        font,
-        color: color.to_backend_color(),
-        pos: Pos::new(across, VPos::Center),
-    }
-}
-
-fn write<'a>(
-    canvas: &Canvas<'a>,
-    text: String,
-    place: (i32, i32),
-    style: TextStyle<'static>,
-) -> Drawn<'a> {
-    canvas.draw(&Text::new(text, place, style))
-}
-
 fn head<'a>(canvas: &Canvas<'a>, result: &CaseResult, scale: &Scale) -> Drawn<'a> {
     let title = style(19, INK, HPos::Left, true);
     write(canvas, result.title(), (20, 26), title)?;
@@ -198,14 +148,6 @@ fn grid<'a>(canvas: &Canvas<'a>, scale: &Scale, bottom: i32) -> Drawn<'a> {
     Ok(())
 }
 
-fn mark_text(mark: f64) -> String {
-    if mark >= 1000.0 {
-        crate::case::thousands(mark as u32)
-    } else {
-        format!("{}", (mark * 1000.0).round() / 1000.0)
-    }
-}
-
 fn bar<'a>(canvas: &Canvas<'a>, scale: &Scale, row: &Row, top: i32) -> Drawn<'a> {
     let color = if row.is_ours() { OURS } else { OTHERS };
     let end = scale.place(row.value()).max(LEFT + 2);
@@ -213,17 +155,4 @@ fn bar<'a>(canvas: &Canvas<'a>, scale: &Scale, row: &Row, top: i32) -> Drawn<'a>
     canvas.draw(&Rectangle::new(corners, color.filled()))?;
     let name = style(14, INK, HPos::Right, row.is_ours());
     write(canvas, row.name.into(), (LEFT - 10, top + BAR / 2), name)
-}
-
-fn foot<'a>(canvas: &Canvas<'a>, machine: &Machine, bottom: i32) -> Drawn<'a> {
-    let text = format!(
-        "{}, {} cores, Linux {}, {}",
-        machine.processor, machine.cores, machine.kernel, machine.compiler
-    );
-    write(
-        canvas,
-        text,
-        (20, bottom + 42),
-        style(12, FAINT, HPos::Left, false),
-    )
 }
