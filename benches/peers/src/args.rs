@@ -9,7 +9,7 @@ pub(crate) const HELP: &str = "\
 Measures mbuf beside its peers.
 
   --quick               a first look in half a minute, without ten million live buffers
-  --seconds N           about this long in all; 240 if not said
+  --seconds N           about this long in all, and one or two minutes for ten million live buffers; 240 if not said
   --only W1,W3          these workloads
   --contenders A,B      those whose names are given
   --out FOLDER          where JSON and charts go; target/bench-peers if not said

@@ -1,7 +1,7 @@
 //! The crate beside its peers: every contender does the same work, in short rounds that take turns.
 //!
 //! ```text
-//! cargo bench-peers                                # everything, some four minutes
+//! cargo bench-peers                                # everything, some six minutes
 //! cargo bench-peers --quick                        # a first look, half a minute
 //! cargo bench-peers --only W1,W3 --contenders ours,snmalloc
 //! ```

@@ -12,7 +12,7 @@ use plotters::style::text_anchor::HPos;
 use std::io;
 use std::path::Path;
 
-const WIDTH: i32 = 1000;
+const WIDTH: i32 = 1060;
 const LEFT: i32 = 70;
 const RIGHT: i32 = 740;
 const TOP: i32 = 84;
@@ -79,7 +79,7 @@ pub(crate) fn growth(
     })
 }
 
-/// Those with a figure, by what they took at the end, most first.
+/// Those with two figures at least, by what they took at the end, most first.
 fn all_series(results: &[(u32, &CaseResult)]) -> Vec<Series> {
     let rows = results.iter().flat_map(|(_, result)| &result.rows);
     let mut names: Vec<&str> = rows.map(|row| row.name).collect();
@@ -104,7 +104,7 @@ fn all_series(results: &[(u32, &CaseResult)]) -> Vec<Series> {
                 width,
             }
         })
-        .filter(|one| !one.points.is_empty())
+        .filter(|one| one.points.len() > 1)
         .collect();
     series.sort_by(|one, other| other.last().1.total_cmp(&one.last().1));
     series
@@ -209,6 +209,7 @@ fn line<'a>(canvas: &Canvas<'a>, scale: &Scale, series: &Series) -> Drawn<'a> {
 /// Beside the ends of the lines, moved apart where these are close, each with a thread to its line.
 fn names<'a>(canvas: &Canvas<'a>, scale: &Scale, series: &[Series]) -> Drawn<'a> {
     let ends: Vec<i32> = series.iter().map(|one| scale.place(one.last()).1).collect();
+    let end_count = scale.across[1] as u32;
     for ((one, &end), at) in series.iter().zip(&ends).zip(apart(&ends)) {
         let (from, _) = scale.place(one.last());
         let thread = vec![(from, end), (RIGHT, end), (NAMES - 6, at)];
@@ -216,7 +217,11 @@ fn names<'a>(canvas: &Canvas<'a>, scale: &Scale, series: &[Series]) -> Drawn<'a>
             thread,
             one.color.mix(0.45).stroke_width(1),
         ))?;
-        let text = format!("{}  {}", one.name, number(one.last().1));
+        let (count, value) = one.last();
+        let mut text = format!("{}  {}", one.name, number(value));
+        if count < end_count {
+            text += &format!(" at {}", thousands(count));
+        }
         let style = style(14, one.color, HPos::Left, one.width > 2);
         write(canvas, text, (NAMES, at), style)?;
     }

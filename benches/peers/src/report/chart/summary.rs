@@ -1,6 +1,6 @@
 //! One chart for all workloads that have a target against DPDK or everybody: how many times as long others take as ours.
 
-use super::{Canvas, DPDK, Drawn, FAINT, GRID, INK, foot, on_canvas, style, write};
+use super::{Canvas, DPDK, Drawn, FAINT, GRID, INK, on_canvas, place_of, style, write};
 use crate::case::Case;
 use crate::machine::Machine;
 use crate::report::{CaseResult, Row};
@@ -23,7 +23,7 @@ const CASES: [Case; 8] = [
 const WIDTH: i32 = 960;
 const LEFT: i32 = 330;
 const RIGHT: i32 = 800;
-const TOP: i32 = 130;
+const TOP: i32 = 150;
 const BAR: i32 = 17;
 const STEP: i32 = 54;
 const BEST_OTHER: RGBColor = RGBColor(0x6b, 0x8e, 0x9e);
@@ -52,7 +52,7 @@ pub(crate) fn summary(folder: &Path, machine: &Machine, results: &[CaseResult]) 
     let scale = Scale::of(&groups);
     let bottom = TOP + STEP * groups.len() as i32;
     let path = folder.join("summary.svg");
-    on_canvas(&path, (WIDTH, bottom + 68), |canvas| {
+    on_canvas(&path, (WIDTH, bottom + 36), |canvas| {
         head(canvas, machine, &groups)?;
         grid(canvas, &scale, bottom)?;
         for (at, group) in groups.iter().enumerate() {
@@ -60,8 +60,7 @@ pub(crate) fn summary(folder: &Path, machine: &Machine, results: &[CaseResult]) 
         }
         // The line between slower and faster, over the bars' ends.
         let one = vec![(scale.place(1.0), TOP - 10), (scale.place(1.0), bottom)];
-        canvas.draw(&PathElement::new(one, INK.stroke_width(2)))?;
-        foot(canvas, machine, bottom + 48)
+        canvas.draw(&PathElement::new(one, INK.stroke_width(2)))
     })
 }
 
@@ -140,16 +139,17 @@ fn head<'a>(canvas: &Canvas<'a>, machine: &Machine, groups: &[Group]) -> Drawn<'
             name => format!("{name} {version}"),
         })
         .collect();
-    write(canvas, versions.join(", "), (20, 76), faint)?;
+    write(canvas, place_of(machine), (20, 74), faint.clone())?;
+    write(canvas, versions.join("; "), (20, 94), faint)?;
     let legend = [
         (DPDK, "DPDK's mbuf"),
         (BEST_OTHER, "the best of all other peers"),
     ];
     for ((color, text), at) in legend.into_iter().zip([LEFT, LEFT + 130]) {
-        let square = [(at, 94), (at + 12, 106)];
+        let square = [(at, 114), (at + 12, 126)];
         canvas.draw(&Rectangle::new(square, color.filled()))?;
         let style = style(13, INK, HPos::Left, false);
-        write(canvas, text.into(), (at + 18, 100), style)?;
+        write(canvas, text.into(), (at + 18, 120), style)?;
     }
     Ok(())
 }
