@@ -19,6 +19,10 @@ fn head(machine: &Machine) -> String {
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
     let [before, after] = &machine.load;
+    let tunables = match machine.tunables.as_str() {
+        "" => "its own options",
+        set => set,
+    };
     format!(
         "{}, {} cores, Linux {}, {}, transparent huge pages: {}; load {before} before, {after} after\nglibc: {}\n{}\n",
         machine.processor,
@@ -26,7 +30,7 @@ fn head(machine: &Machine) -> String {
         machine.kernel,
         machine.compiler,
         machine.huge_pages,
-        machine.tunables,
+        tunables,
         versions.join(", ")
     )
 }
