@@ -52,7 +52,7 @@ enum {
     MBUF_ERROR_MEMORY = 207001,
     /* A chain would have more than 128 buffers. */
     MBUF_ERROR_CHAIN_TOO_LONG = 207012,
-    /* The data is shared with a copy, so it cannot be written. */
+    /* The data is shared with a copy, or read-only, so it cannot be written. */
     MBUF_ERROR_SHARED = 900001
 };
 
@@ -143,6 +143,18 @@ int mbuf_alloc(mbuf_pool pool, size_t size, mbuf **buf);
 /* As mbuf_alloc, with data that starts at a multiple of `alignment`: a power of two up to 4096. */
 int mbuf_alloc_aligned(mbuf_pool pool, size_t size, size_t alignment, mbuf **buf);
 
+/* As mbuf_alloc_aligned, with room for `headroom` bytes at least in front of the data, for mbuf_prepend. */
+int mbuf_alloc_headroom(mbuf_pool pool, size_t size, size_t headroom, size_t alignment, mbuf **buf);
+
+/* Is told of memory that no buffer refers to any more. */
+typedef void (*mbuf_release)(void *data, void *argument);
+
+/* A buffer on `length` bytes at `data` that are the caller's: all valid, not copied. When no buffer refers to them any more,
+ * `release` is called with `data` and `argument`: once, on whatever thread frees the last, and it may use the pool. Until then the
+ * memory stays, and nobody else writes it; nor does anybody read it else if it is `writable` (not 0). If it is not, its data is
+ * never to be written, however few buffers refer to it. A call that fails does not call `release`. */
+int mbuf_wrap(mbuf_pool pool, void *data, size_t length, int writable, mbuf_release release, void *argument, mbuf **buf);
+
 /* `count` new buffers of `size` bytes, or none. The array is not null, even for a count of 0. */
 int mbuf_alloc_bulk(mbuf_pool pool, size_t size, mbuf **bufs, size_t count);
 
@@ -167,6 +179,17 @@ int mbuf_set_length(mbuf *buf, size_t length);
 /* Appends `length` bytes to the valid data of this one buffer, all or nothing: MBUF_ERROR_ARGUMENT when there is no room. */
 int mbuf_append_bytes(mbuf *buf, const void *bytes, size_t length);
 
+/* Bytes that can be put in front of the data of this one buffer, and behind it, within its memory. */
+int mbuf_headroom(const mbuf *buf, size_t *bytes);
+int mbuf_tailroom(const mbuf *buf, size_t *bytes);
+
+/* Puts `length` zero bytes in front of the data of this one buffer, whose size grows by as many; `data` is where they are. No data is
+ * moved. MBUF_ERROR_ARGUMENT when there is no headroom for them, MBUF_ERROR_SHARED when the data is shared or read-only. */
+int mbuf_prepend(mbuf *buf, size_t length, void **data);
+
+/* Copies `length` bytes from `offset` on out of the valid data from `buf` to the end of its chain. */
+int mbuf_copy_out(const mbuf *buf, size_t offset, void *data, size_t length);
+
 /* Copies `size` bytes into, and out of, the user area from `offset` on. */
 int mbuf_set_user_data(mbuf *buf, const void *data, size_t size, size_t offset);
 int mbuf_get_user_data(const mbuf *buf, void *data, size_t size, size_t offset);
@@ -183,6 +206,17 @@ int mbuf_copy_ref(const mbuf *buf, mbuf **copy);
 
 /* Whether another buffer refers to the same data: 1 or 0. */
 int mbuf_is_shared(const mbuf *buf, int *shared);
+
+/* A buffer on `length` bytes from `offset` on of the valid data from `buf` to the end of its chain: one for each that the range touches,
+ * chained like them. The data is shared; data length, timestamp and user area are independent from then on. */
+int mbuf_slice(const mbuf *buf, size_t offset, size_t length, mbuf **part);
+
+/* Bytes that the chain from `buf` on keeps from being used otherwise, however little of them its buffers show. */
+int mbuf_retained(const mbuf *buf, uint64_t *bytes);
+
+/* Copies each buffer that keeps more memory than its data needs, and lets that memory go. Other buffers take the places of those, the
+ * head, which `head` then names, included. */
+int mbuf_compact(mbuf **head);
 
 /* Gives every buffer of the chain data of its own, all of it, whatever the data length. Where data was shared, another buffer
  * takes the place of the one that was there, the head, which `head` then names, included. */
@@ -208,6 +242,22 @@ int mbuf_next(const mbuf *buf, mbuf **next);
 
 /* Splits the chain: `rest` heads what was from `index` on, which is from 1 to the number of buffers less one. */
 int mbuf_split(mbuf *head, uint32_t index, mbuf **rest);
+
+/* Cuts the chain at a byte: it keeps the first `offset` bytes of its valid data, and `rest` heads the rest. No data is copied. */
+int mbuf_split_bytes(mbuf *head, size_t offset, mbuf **rest);
+
+/* Cuts `length` bytes off the front of the chain's valid data. Buffers that are left without any are freed, all but the last; the head's
+ * user area and timestamp go over to the one that `head` then names. */
+int mbuf_advance(mbuf **head, size_t length);
+
+/* Shortens the chain's valid data to `length` bytes; buffers behind are freed. A chain that is no longer stays as it is. */
+int mbuf_truncate(mbuf *head, size_t length);
+
+/* Brings the first `length` bytes of the chain's valid data into one buffer, which `head` then names, if they are not in one. */
+int mbuf_linearize_prefix(mbuf **head, size_t length);
+
+/* As mbuf_linearize, of a buffer alone, too, with `headroom` bytes at least in front of the data. */
+int mbuf_coalesce(mbuf **head, size_t headroom);
 
 /* Copies the valid data of the whole chain into one buffer, which takes the head's user area and timestamp, and which
  * `head` then names; the chain is freed. A buffer alone stays what it is. */

@@ -1,7 +1,7 @@
 //! The codes of `include/acl_mbuf.h` and `include/mbuf.h`, and what they mean in English.
 
 use crate::error::{AllocError, BuildError, LenError};
-use crate::mbuf::AppendErrorKind;
+use crate::mbuf::{AppendErrorKind, ViewError};
 use std::ffi::{CStr, c_char, c_int};
 
 /// An error's number.
@@ -28,7 +28,7 @@ impl Code {
             Self::HANDLE => c"no live buffer or pool, or a buffer not in the role asked for",
             Self::MEMORY => c"the pool is exhausted, or the system gives no memory",
             Self::CHAIN_TOO_LONG => c"a chain holds at most 128 buffers",
-            Self::SHARED => c"the data is shared with a copy and cannot be written",
+            Self::SHARED => c"the data is shared, or read-only, and cannot be written",
             Self(_) => c"no code of this library",
         }
     }
@@ -60,6 +60,15 @@ impl From<LenError> for Code {
         match error {
             LenError::TooLong => Self::ARGUMENT,
             LenError::Shared => Self::SHARED,
+        }
+    }
+}
+
+impl From<ViewError> for Code {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::OutOfRange => Self::ARGUMENT,
+            ViewError::Alloc(error) => error.into(),
         }
     }
 }

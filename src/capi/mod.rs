@@ -19,6 +19,7 @@ mod handle;
 mod pool;
 mod share;
 mod token;
+mod view;
 
 use std::ffi::c_int;
 

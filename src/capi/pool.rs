@@ -48,7 +48,7 @@ fn default() -> Result<Core, Code> {
 }
 
 #[inline(always)]
-fn numbered(pool: u64) -> Result<Core, Code> {
+pub(super) fn numbered(pool: u64) -> Result<Core, Code> {
     if pool == DEFAULT {
         return default();
     }
@@ -355,6 +355,18 @@ unsafe extern "C" fn mbuf_alloc_aligned(
     buf: *mut Handle,
 ) -> c_int {
     status(alloc_aligned(pool, Layout::new(size).align(alignment), buf))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mbuf_alloc_headroom(
+    pool: u64,
+    size: usize,
+    headroom: usize,
+    alignment: usize,
+    buf: *mut Handle,
+) -> c_int {
+    let layout = Layout::new(size).headroom(headroom).align(alignment);
+    status(alloc_aligned(pool, layout, buf))
 }
 
 #[unsafe(no_mangle)]

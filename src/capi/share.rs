@@ -24,14 +24,14 @@ fn is_shared(buf: Handle, shared: *mut c_int) -> Outcome {
 ///
 /// # Safety
 /// F1.
-unsafe fn replace(
+pub(super) unsafe fn replace<E: Into<Code>>(
     place: *mut Handle,
-    act: impl FnOnce(&mut Mbuf) -> Result<(), AllocError>,
+    act: impl FnOnce(&mut Mbuf) -> Result<(), E>,
 ) -> Outcome {
     let out = Out::new(place)?;
     // SAFETY: F1.
     let mut chain = head(unsafe { place.read_unaligned() })?;
-    act(&mut chain).map_err(Code::from)?;
+    act(&mut chain).map_err(E::into)?;
     out.set(chain.address());
     Ok(())
 }

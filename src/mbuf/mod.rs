@@ -39,6 +39,7 @@ pub use view::ViewError;
 #[cfg(feature = "capi")]
 pub(crate) use {
     batch::Batch,
+    foreign::wrap_raw,
     layout::alloc_with,
     outside::{all_at_hand, at_hand, free_at_hand},
 };

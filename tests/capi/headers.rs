@@ -60,6 +60,7 @@ fn in_c(rust: &str, acl: bool) -> String {
         "Options" => "mbuf_pool_options".to_owned(),
         "Statistics" => "mbuf_pool_statistics".to_owned(),
         "Token" => "mbuf_token".to_owned(),
+        "Option<Release>" => "mbuf_release".to_owned(),
         _ => {
             let (of, constant) = match rust.strip_prefix("*const ") {
                 Some(of) => (of, "const "),
@@ -114,6 +115,10 @@ fn declared(header: &str, acl: bool) -> Functions {
         let Some((before, parameters)) = statement.split_once('(') else {
             continue;
         };
+        // A function's type is no function.
+        if statement.starts_with("typedef") {
+            continue;
+        }
         let at = before.rfind([' ', '*']).unwrap();
         let (result, name) = (before[..=at].trim(), before[at + 1..].to_owned());
         let result = result.rsplit("#endif").next().unwrap().trim();
