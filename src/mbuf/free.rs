@@ -213,7 +213,7 @@ unsafe fn free_members(core: Core, first: Offset) -> Option<Option<Offset>> {
 unsafe fn free_segment<const WATCHED: bool>(core: Core, segment: Offset) {
     let header = core.header(segment);
     // SAFETY: H3: the caller's. The handle ends before the reference does: then the block may be another's.
-    // A copy's block keeps the arena mapped until it is given back itself.
+    // The reference keeps the arena mapped until it is given up.
     unsafe {
         let owner = header.owner();
         if owner == segment {
@@ -229,8 +229,9 @@ unsafe fn free_segment<const WATCHED: bool>(core: Core, segment: Offset) {
                 header.disown(segment);
                 header.deactivate(0);
             }
-            give_up_data::<WATCHED>(core, core.header(owner), owner);
+            // Before the reference: who drops the owner of foreign memory may panic.
             core.give(Class::HEADER, segment);
+            give_up_data::<WATCHED>(core, core.header(owner), owner);
         }
     }
 }
