@@ -332,17 +332,31 @@ impl Drop for Batch<'_> {
 ///
 /// # Safety
 /// M1: the mbufs are the caller's and not used afterwards.
-unsafe fn free_batch(mut mbufs: &[NonNull<c_void>]) {
-    while let [first, others @ ..] = mbufs {
+unsafe fn free_batch(mbufs: &[NonNull<c_void>]) {
+    let mut left = Left(mbufs);
+    while let [first, others @ ..] = left.0 {
         // SAFETY: M1.
         unsafe {
-            match free_alike(*first, mbufs) {
+            match free_alike(*first, left.0) {
                 0 => {
+                    left.0 = others;
                     drop(Mbuf::from_raw(*first));
-                    mbufs = others;
                 }
-                freed => mbufs = &mbufs[freed..],
+                freed => left.0 = &left.0[freed..],
             }
+        }
+    }
+}
+
+/// What is still to be freed of a batch, should the owner of foreign memory in it panic when it is dropped.
+struct Left<'a>(&'a [NonNull<c_void>]);
+
+impl Drop for Left<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        for mbuf in self.0 {
+            // SAFETY: M1: the batch's mbufs that were not reached.
+            drop(unsafe { Mbuf::from_raw(*mbuf) });
         }
     }
 }
