@@ -92,13 +92,17 @@ impl Mbuf {
         for (place, segment) in fresh.iter_mut().zip(self.segments()) {
             *place = replacement(&segment)?;
         }
-        // The chain is turned round once, front to end, with replacements in their segments' places.
+        // The chain is turned round once, front to end, with replacements in their segments' places. Those go when it is whole:
+        // owners of foreign memory may panic.
         let segments = self.segment_count();
         for place in fresh.iter_mut().take(segments) {
-            if let Some(front) = self.pop_front() {
-                self.append_fitting(place.take().unwrap_or(front));
-            } else if let Some(replacement) = place.take() {
-                *self = replacement;
+            if let Some(mut front) = self.pop_front() {
+                if let Some(replacement) = place {
+                    std::mem::swap(replacement, &mut front);
+                }
+                self.append_fitting(front);
+            } else if let Some(replacement) = place {
+                std::mem::swap(replacement, self);
             }
         }
         Ok(())
