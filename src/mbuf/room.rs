@@ -159,7 +159,7 @@ impl Mbuf {
     /// as it is.
     ///
     /// # Cost
-    /// The first lines of the headers up to there, and what freeing costs. No data is touched.
+    /// The first lines of the chain's headers, and what freeing costs. No data is touched.
     ///
     /// # Example
     /// ```
@@ -171,6 +171,10 @@ impl Mbuf {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn truncate(&mut self, len: usize) {
+        // Empty segments at its end may be room for more.
+        if len >= self.total_len() {
+            return;
+        }
         let mut left = len;
         let mut kept = 0;
         for mut segment in self.segments_mut() {
