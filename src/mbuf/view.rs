@@ -117,6 +117,9 @@ impl Mbuf {
     /// Cuts the chain at a byte offset: this mbuf keeps the first `at` bytes, and what is returned has the rest. The segment that the
     /// cut goes through gets a second header; no data is copied. The rest has the user area and timestamp of that segment.
     ///
+    /// A cut between two segments goes through none: the rest is what is behind it. At the chain's start or end it goes through the
+    /// first or last segment, so that both parts have one.
+    ///
     /// # Errors
     /// [`ViewError::OutOfRange`] over [`total_len`](Self::total_len), [`ViewError::Alloc`] when the pool has no header left; nothing is
     /// changed then.
@@ -144,6 +147,9 @@ impl Mbuf {
             left -= segment.len();
         }
         let (index, segment) = cut.ok_or(ViewError::OutOfRange)?;
+        if left == segment.len() && index + 1 < self.segment_count() {
+            return self.split_off(index + 1).ok_or(ViewError::OutOfRange);
+        }
         let mut rest = segment.view(left, segment.len() - left, segment.capacity() - left)?;
         if let Some(behind) = self.split_off(index + 1) {
             rest.append_fitting(behind);
