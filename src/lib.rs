@@ -54,6 +54,7 @@ mod capi;
 mod class;
 mod depot;
 mod error;
+mod event;
 mod header;
 mod heap;
 mod mbuf;

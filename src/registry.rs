@@ -429,12 +429,13 @@ impl Pin {
         Word(self.slot.word.fetch_add(0, Ordering::AcqRel)).state() == CLOSED
     }
 
-    /// A closed pool has no mbuf left: refuses further pins. The last of those that exist unmaps it.
-    pub(crate) fn end(&self) {
-        self.change(CLOSED, SHUT);
+    /// A closed pool has no mbuf left: refuses further pins. The last of those that exist unmaps it. Says whether this call was the
+    /// one that ended it.
+    pub(crate) fn end(&self) -> bool {
+        self.change(CLOSED, SHUT)
     }
 
-    fn change(&self, from: u64, to: u64) {
+    fn change(&self, from: u64, to: u64) -> bool {
         let mut now = Word(self.slot.word.load(Ordering::Relaxed));
         while now.state() == from {
             let new = Word::new(now.generation(), to, now.pins());
@@ -445,10 +446,11 @@ impl Pin {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return,
+                Ok(_) => return true,
                 Err(other) => now = Word(other),
             }
         }
+        false
     }
 }
 

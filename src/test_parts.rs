@@ -4,6 +4,7 @@ use crate::arena::{Arena, HUGE, Mapping, Offset, Plan};
 use crate::cache::{Backing, CacheTable};
 use crate::class::{Class, Classes};
 use crate::depot::Depot;
+use crate::event::Notes;
 use crate::header::Header;
 use crate::slab::SlabTable;
 use crate::sync::Arc;
@@ -93,6 +94,11 @@ impl Parts {
         } else {
             blocks
         }
+    }
+
+    /// Takes the slabs that are whole from their classes, and returns how many.
+    pub(crate) fn reclaim(&self) -> u32 {
+        self.slabs.reclaim(self.arena, &mut Notes::new())
     }
 
     /// Gives blocks home.

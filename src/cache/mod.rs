@@ -19,6 +19,7 @@ pub(crate) use table::CacheTable;
 use crate::arena::{Arena, GRANULE, InArena, Offset};
 use crate::class::{CLASSES, Class, Classes};
 use crate::depot::{Depot, Magazine};
+use crate::event::Notes;
 use crate::slab::SlabTable;
 use crate::sync::{AtomicU32, AtomicU64, Field, Ordering, Published32};
 
@@ -272,7 +273,7 @@ impl Cache {
 
     /// Fills the empty loaded magazine: from the spare, the depot, the slabs the class has, or a new slab.
     #[cold]
-    pub(crate) unsafe fn refill(&self, from: Backing<'_>, class: Class) -> bool {
+    pub(crate) unsafe fn refill(&self, from: Backing<'_>, class: Class, notes: &mut Notes) -> bool {
         let cache = self.class(class);
         debug_assert_eq!(cache.count.get(), 0);
         // SAFETY: C1.
@@ -291,8 +292,10 @@ impl Cache {
                 got += 1;
             };
             let slabs = from.slabs;
-            if slabs.take(from.arena, from.classes, class, want, &mut put) == 0 {
-                slabs.open(from.arena, from.classes, class, want, &mut put);
+            if slabs.take(from.arena, from.classes, class, want, &mut put) == 0
+                && slabs.open(from.arena, from.classes, class, want, &mut put) > 0
+            {
+                notes.slabs_taken(class, 1);
             }
             cache.load(room[..got].iter().copied());
             cache.refill.set((want * 2).min(cache.limit.get()));

@@ -4,6 +4,7 @@ use super::{Backing, Cache, ClassCache};
 use crate::arena::{Arena, Offset, Plan};
 use crate::bits::{self, Bits};
 use crate::class::{CLASSES, Class, Classes};
+use crate::event::Notes;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Tally};
 
 /// Blocks of one class that went past the caches: of threads that are ending, or that found all caches taken.
@@ -101,11 +102,22 @@ impl CacheTable {
     ///
     /// # Safety
     /// C1: the calling thread owns `thief`.
-    pub(crate) unsafe fn steal(&self, from: Backing<'_>, class: Class, thief: &Cache) -> bool {
-        self.used(from.arena)
+    pub(crate) unsafe fn steal(
+        &self,
+        from: Backing<'_>,
+        class: Class,
+        thief: &Cache,
+        notes: &mut Notes,
+    ) -> bool {
+        let stolen = self
+            .used(from.arena)
             .iter()
             // SAFETY: C1 for the thief; a victim's spare is anybody's.
-            .any(|victim| unsafe { thief.steal(from, class, victim) })
+            .any(|victim| unsafe { thief.steal(from, class, victim) });
+        if stolen {
+            notes.spare_stolen(class);
+        }
+        stolen
     }
 
     /// Sends the spares of `class` home to their slabs, all threads'. Says whether there were any.

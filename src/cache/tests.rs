@@ -1,5 +1,6 @@
 use super::Cache;
 use crate::arena::Offset;
+use crate::event::Notes;
 use crate::test_parts::{HEADER, Parts};
 
 /// A cache that the calling test owns, which every `unsafe` here rests on (C1).
@@ -11,7 +12,7 @@ fn pop(parts: &Parts, cache: &Cache) -> Option<Offset> {
     // SAFETY: C1.
     unsafe {
         cache.pop(HEADER).or_else(|| {
-            cache.refill(parts.backing(), HEADER);
+            cache.refill(parts.backing(), HEADER, &mut Notes::new());
             cache.pop(HEADER)
         })
     }
@@ -109,10 +110,18 @@ fn a_spare_can_be_stolen_once() {
     assert!(owner.has_spare(HEADER));
     // SAFETY: C1.
     unsafe {
-        assert!(parts.caches.steal(parts.backing(), HEADER, thief));
+        assert!(
+            parts
+                .caches
+                .steal(parts.backing(), HEADER, thief, &mut Notes::new())
+        );
         assert!(!owner.has_spare(HEADER));
         assert!(thief.pop(HEADER).is_some() && thief.pop(HEADER).is_some());
-        assert!(!parts.caches.steal(parts.backing(), HEADER, thief));
+        assert!(
+            !parts
+                .caches
+                .steal(parts.backing(), HEADER, thief, &mut Notes::new())
+        );
     }
 }
 

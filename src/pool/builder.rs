@@ -7,6 +7,7 @@ use crate::cache::{CacheTable, MAGAZINE_MAX};
 use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::error::BuildError;
+use crate::event;
 use crate::heap;
 use crate::registry::{Pin, registry};
 use crate::slab::SlabTable;
@@ -163,7 +164,9 @@ impl PoolBuilder {
     /// Builds the pool in its pinned arena.
     fn start(&self, pin: Pin, classes: Classes, parts: Parts) -> Pool {
         let reserved = parts.bytes;
-        let arena = pin.arena();
+        let (id, arena) = (pin.id(), pin.arena());
+        let slab_bytes = classes.slab_bytes();
+        let capacity = u64::from(parts.slabs.count()) * slab_bytes;
         // SAFETY: the mapping was made by this plan, and nobody can pin the pool before it is opened.
         unsafe {
             parts.caches.lay_out(arena);
@@ -184,7 +187,9 @@ impl PoolBuilder {
         }
         pin.open();
         // SAFETY: built, and the pin is the registration's own.
-        unsafe { Pool::from_pin(pin) }
+        let pool = unsafe { Pool::from_pin(pin) };
+        event::pool_built(id, capacity, reserved, slab_bytes);
+        pool
     }
 }
 

@@ -8,6 +8,7 @@ use super::state::Core;
 use crate::arena::Offset;
 use crate::cache::{Backing, Cache};
 use crate::class::Class;
+use crate::event::{self, Notes};
 
 /// How often a search is repeated because memory was on the move: more often than other threads can move what there is,
 /// unless they go on for ever.
@@ -18,23 +19,24 @@ const SEARCHES: u32 = 8;
 
 impl Core {
     /// Repeats `attempt` until it succeeds or has failed while nothing was on the move. Between attempts it frees slabs,
-    /// beginning with what `cache`, the calling thread's, holds.
+    /// beginning with what `cache`, the calling thread's, holds. The caller tells what is noted, when it is done.
     pub(super) fn search<T>(
         self,
         cache: Option<&Cache>,
-        mut attempt: impl FnMut(Backing<'_>) -> Option<T>,
+        notes: &mut Notes,
+        mut attempt: impl FnMut(Backing<'_>, &mut Notes) -> Option<T>,
     ) -> Option<T> {
         let from = self.backing();
         for round in 0..SEARCHES {
             let before = from.slabs.transit.snapshot();
-            if let Some(found) = attempt(from) {
+            if let Some(found) = attempt(from, notes) {
                 return Some(found);
             }
             if let (0, Some(cache)) = (round, cache) {
                 // SAFETY: C1: the calling thread's.
                 unsafe { self.flush(cache) };
             }
-            if self.free_slabs() {
+            if self.free_slabs(notes) {
                 continue;
             }
             if from.slabs.transit.undisturbed(before) || !from.slabs.transit.wait() {
@@ -49,19 +51,21 @@ impl Core {
     /// # Safety
     /// C1.
     #[cold]
-    pub(super) unsafe fn scavenge(self, cache: &Cache, class: Class) -> bool {
+    pub(super) unsafe fn scavenge(self, cache: &Cache, class: Class, notes: &mut Notes) -> bool {
         let caches = &self.state().caches;
-        let attempt = |from: Backing<'_>| {
+        let attempt = |from: Backing<'_>, notes: &mut Notes| {
             // SAFETY: C1.
-            let found = unsafe { cache.refill(from, class) || caches.steal(from, class, cache) };
+            let found = unsafe {
+                cache.refill(from, class, notes) || caches.steal(from, class, cache, notes)
+            };
             found.then_some(())
         };
-        self.search(Some(cache), attempt).is_some()
+        self.search(Some(cache), notes, attempt).is_some()
     }
 
     /// Takes one block of `class` without a cache.
-    pub(super) fn take_one(self, class: Class) -> Option<Offset> {
-        self.search(None, |from| {
+    pub(super) fn take_one(self, class: Class, notes: &mut Notes) -> Option<Offset> {
+        self.search(None, notes, |from, notes| {
             if from.slabs.counts(class).home == 0 {
                 self.send_magazine_home(class);
             }
@@ -71,6 +75,9 @@ impl Core {
             let mut got = from.slabs.take(arena, classes, class, 1, &mut put);
             if got == 0 {
                 got = from.slabs.open(arena, classes, class, 1, &mut put);
+                if got > 0 {
+                    notes.slabs_taken(class, 1);
+                }
             }
             debug_assert!(got <= 1);
             found
@@ -79,7 +86,7 @@ impl Core {
 
     /// Brings free blocks home, of all classes and from all threads' spares, and takes slabs that are whole from their
     /// classes. Says whether anything came of it, so that another look is worth while.
-    fn free_slabs(self) -> bool {
+    fn free_slabs(self, notes: &mut Notes) -> bool {
         let from = self.backing();
         let mut any = false;
         for class in from.classes.all() {
@@ -88,7 +95,7 @@ impl Core {
                 any = true;
             }
         }
-        any | (from.slabs.reclaim(from.arena) > 0)
+        any | (from.slabs.reclaim(from.arena, notes) > 0)
     }
 
     /// Sends the blocks of one magazine in the depot home; false when there is none.
@@ -112,9 +119,13 @@ impl Core {
             // SAFETY: C1: the calling thread's.
             unsafe { self.flush(cache) };
         }
-        self.free_slabs();
+        let mut notes = Notes::new();
+        self.free_slabs(&mut notes);
         let from = self.backing();
-        from.slabs.discard_free(from.arena, from.classes)
+        let bytes = from.slabs.discard_free(from.arena, from.classes);
+        notes.tell(self.id(), from.classes);
+        event::trimmed(self.id(), bytes);
+        bytes
     }
 
     /// Makes all that the calling thread has cached of `class` available to every thread.

@@ -6,6 +6,7 @@ use crate::cache::{Backing, Cache, CacheTable};
 use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::error::AllocError;
+use crate::event::{self, Notes};
 use crate::header::Header;
 use crate::registry::{Pin, PoolId, Registry, registry};
 use crate::slab::SlabTable;
@@ -177,8 +178,21 @@ impl Core {
         if (n as u64) <= state.capacity / each {
             return Ok(());
         }
+        Err(self.exhausted(class, size as u64, Notes::new()))
+    }
+
+    /// Counts and tells of an allocation of `class` that has failed: of `bytes`, if it was a span, and after all that is noted.
+    #[cold]
+    fn exhausted(self, class: Class, bytes: u64, notes: Notes) -> AllocError {
+        let state = self.state();
         state.caches.count_failure(class);
-        Err(AllocError::Exhausted)
+        notes.tell(self.id(), &state.classes);
+        let data_capacity = match class {
+            Class::SPAN => bytes,
+            class => state.classes.data_bytes(class),
+        };
+        event::exhausted(self.id(), class, data_capacity);
+        AllocError::Exhausted
     }
 
     /// The calling thread's cache, if this is the pool it used last.
@@ -245,18 +259,23 @@ impl Core {
         cache: &Cache,
         class: Class,
     ) -> Result<Offset, AllocError> {
+        let mut notes = Notes::new();
         // SAFETY: C1.
         unsafe {
             if let Some(block) = cache.pop(class) {
                 return Ok(block);
             }
-            if cache.refill(self.backing(), class) || self.scavenge(cache, class) {
+            if cache.refill(self.backing(), class, &mut notes)
+                || self.scavenge(cache, class, &mut notes)
+            {
                 // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
-                return cache.pop(class).ok_or(AllocError::Exhausted);
+                let block = cache.pop(class).ok_or(AllocError::Exhausted);
+                // Not earlier (E1): who listens may take that block.
+                notes.tell(self.id(), &self.state().classes);
+                return block;
             }
         }
-        self.state().caches.count_failure(class);
-        Err(AllocError::Exhausted)
+        Err(self.exhausted(class, 0, notes))
     }
 
     /// Gives a free block of `class` back, in the calling thread's name.
@@ -302,15 +321,14 @@ impl Core {
     /// Takes a block past the caches.
     fn take_directly(self, class: Class) -> Result<Offset, AllocError> {
         let state = self.state();
-        match self.take_one(class) {
+        let mut notes = Notes::new();
+        match self.take_one(class, &mut notes) {
             Some(block) => {
                 state.caches.count_alloc(class);
+                notes.tell(self.id(), &state.classes);
                 Ok(block)
             }
-            None => {
-                state.caches.count_failure(class);
-                Err(AllocError::Exhausted)
-            }
+            None => Err(self.exhausted(class, 0, notes)),
         }
     }
 
@@ -328,17 +346,18 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(crate) fn take_span(self, data: u64) -> Result<Offset, AllocError> {
-        let caches = &self.state().caches;
-        let take = |from: Backing<'_>| from.slabs.take_span(from.arena, from.classes, data);
-        match self.search(self.attach(), take) {
+        let state = self.state();
+        let mut notes = Notes::new();
+        let take =
+            |from: Backing<'_>, _: &mut Notes| from.slabs.take_span(from.arena, from.classes, data);
+        match self.search(self.attach(), &mut notes, take) {
             Some(block) => {
-                caches.count_alloc(Class::SPAN);
+                state.caches.count_alloc(Class::SPAN);
+                notes.slabs_taken(Class::SPAN, state.classes.span_slabs(data));
+                notes.tell(self.id(), &state.classes);
                 Ok(block)
             }
-            None => {
-                caches.count_failure(Class::SPAN);
-                Err(AllocError::Exhausted)
-            }
+            None => Err(self.exhausted(Class::SPAN, data, notes)),
         }
     }
 
@@ -350,10 +369,11 @@ impl Core {
     #[inline(never)]
     pub(crate) unsafe fn give_span(self, block: Offset) {
         self.ending(|| {
-            let to = self.backing();
+            let (to, pool) = (self.backing(), self.id());
             // SAFETY: the span is the caller's.
-            unsafe { to.slabs.give_span(to.arena, to.classes, block) };
+            let slabs = unsafe { to.slabs.give_span(to.arena, to.classes, block) };
             self.state().caches.count_free(Class::SPAN);
+            event::span_given_back(pool, slabs);
         });
     }
 
@@ -384,7 +404,11 @@ impl Core {
         let state = self.state();
         let orphans = state.orphans.load(Ordering::Relaxed);
         match self.in_use() {
-            0 => pin.end(),
+            0 => {
+                if pin.end() {
+                    event::pool_ended(pin.id());
+                }
+            }
             // Frees that were under way when the pool closed are not among the orphans, so not all of `left` is waited for.
             left if left > EACH_LOOKS => {
                 state.next_look.store(orphans + left / 2, Ordering::Relaxed);

@@ -6,6 +6,7 @@
 
 use super::state::{Core, end_closed, end_if_idle};
 use crate::cache::Cache;
+use crate::event;
 use crate::heap;
 use crate::registry::{PoolId, Registry, registry};
 use crate::sync::{ThreadWords, late_end, model_has_failed, thread_static};
@@ -146,21 +147,25 @@ pub(super) fn attach<'a>(core: Core) -> Option<&'a Cache> {
         let mut entries = attached.entries.try_borrow_mut().ok()?;
         attached.registry.get_or_init(|| registry);
         if let Some(entry) = entries.iter().find(|entry| entry.id == id) {
-            return Some(entry.cache);
+            return Some((entry.cache, false));
         }
         entries.retain(|entry| !registry.has_ended(entry.id));
         entries.try_reserve(1).ok()?;
         let cache = core.state().caches.acquire(core.arena())?;
-        end_closed(registry);
         if entries.is_empty() {
             late_end::arm(end_late);
         }
         entries.push(Entry { id, cache });
-        Some(ptr::from_ref(cache))
+        Some((ptr::from_ref(cache), true))
     });
+    let (cache, is_new) = found.ok()??;
     // SAFETY: a cache of this pool, whose arena is mapped for the caller's reasons.
-    let cache = unsafe { found.ok()??.as_ref()? };
+    let cache = unsafe { cache.as_ref()? };
     remember(id.raw(), cache);
+    if is_new {
+        // When the list is free again, for the end of a pool is an event (E1).
+        end_closed(registry);
+    }
     Some(cache)
 }
 
@@ -202,6 +207,7 @@ impl Attached {
         if model_has_failed() {
             return;
         }
+        event::end_thread();
         for entry in self.entries.take() {
             forget(entry.id.raw());
             // A pool that has ended took its caches along.

@@ -28,6 +28,7 @@ use crate::arena::GRANULE;
 use crate::arena::{Arena, InArena, Offset, Plan};
 use crate::bits::{self, Bits, WORD};
 use crate::class::{CLASSES, Class, Classes};
+use crate::event::Notes;
 use crate::header::{HEADER, Header, flags};
 use crate::sync::{AtomicU32, Backoff, Field, Ordering, Published32, Tally, Witness};
 #[cfg(feature = "capi")]
@@ -446,20 +447,20 @@ impl SlabTable {
     }
 
     /// Takes every slab whose blocks are all home from its class, for any class to open. Returns how many.
-    pub(crate) fn reclaim(&self, arena: Arena) -> u32 {
+    pub(crate) fn reclaim(&self, arena: Arena, notes: &mut Notes) -> u32 {
         let limit = self.high_water.load(Ordering::Relaxed);
         bits::members(self.taken(arena), limit, 0)
             .filter(|&index| self.slab(arena, index).state.is_idle())
-            .filter(|&index| self.reclaim_one(arena, index))
+            .filter_map(|index| self.reclaim_one(arena, index))
+            .map(|class| notes.slab_given_back(class))
             .count() as u32
     }
 
-    fn reclaim_one(&self, arena: Arena, index: u32) -> bool {
+    /// Returns the class that the slab was of.
+    fn reclaim_one(&self, arena: Arena, index: u32) -> Option<Class> {
         let mut move_ = self.transit.begin();
         let slab = self.slab(arena, index);
-        let Some((class, carved)) = slab.state.leave() else {
-            return false;
-        };
+        let (class, carved) = slab.state.leave()?;
         slab.memory.write();
         let counts = &self.classes[class.index()];
         counts.carved.subtract(carved.into());
@@ -475,7 +476,7 @@ impl SlabTable {
         bits::remove(self.room(arena, class), index);
         bits::release(self.taken(arena), index);
         move_.moved();
-        true
+        Some(class)
     }
 
     /// Gives the pages of free slabs back to the system and returns how many bytes that was.

@@ -47,11 +47,11 @@ impl SlabTable {
         u64::from(slabs) * classes.slab_bytes()
     }
 
-    /// Gives a span back.
+    /// Gives a span back and returns how many slabs it had.
     ///
     /// # Safety
     /// `block` came from [`take_span`](Self::take_span) and is the caller's alone.
-    pub(crate) unsafe fn give_span(&self, arena: Arena, classes: &Classes, block: Offset) {
+    pub(crate) unsafe fn give_span(&self, arena: Arena, classes: &Classes, block: Offset) -> u32 {
         let (first, _) = self.place_of(classes, Class::HEADER, block);
         // SAFETY: S1: the span's slabs are the caller's.
         let length = unsafe { self.slab(arena, first).span.get() };
@@ -65,5 +65,6 @@ impl SlabTable {
         #[cfg(feature = "capi")]
         self.forget_made(arena, first);
         bits::release_run(self.taken(arena), first, length);
+        length
     }
 }

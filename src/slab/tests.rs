@@ -44,7 +44,7 @@ fn the_blocks_of_a_slab_do_not_overlap_and_lie_in_it() {
             assert_eq!((header.offset(), header.class()), (*block, class));
         }
         parts.give(class, &blocks);
-        parts.slabs.reclaim(parts.arena);
+        parts.reclaim();
     }
 }
 
@@ -103,10 +103,10 @@ fn a_slab_changes_its_class_only_when_all_its_blocks_are_home() {
     let parts = Parts::new(1);
     let out = parts.open(HEADER, 70);
     parts.give(HEADER, &out[1..]);
-    assert_eq!(parts.slabs.reclaim(parts.arena), 0);
+    assert_eq!(parts.reclaim(), 0);
     assert!(parts.open(data_class(), 1).is_empty());
     parts.give(HEADER, &out[..1]);
-    assert_eq!(parts.slabs.reclaim(parts.arena), 1);
+    assert_eq!(parts.reclaim(), 1);
     assert!(parts.take(HEADER, 1).is_empty());
     let block = parts.open(data_class(), 1)[0];
     assert_eq!(block, out[0], "the same memory");
@@ -126,7 +126,7 @@ fn a_block_of_a_slab_opened_again_has_another_generation() {
         let out = parts.open(HEADER, 1);
         seen.push(parts.header(out[0]).generation());
         parts.give(HEADER, &out);
-        assert_eq!(parts.slabs.reclaim(parts.arena), 1);
+        assert_eq!(parts.reclaim(), 1);
     }
     seen.sort_unstable();
     let apart = |pair: &[u32]| pair[1] - pair[0] > 1_000_000;
@@ -161,13 +161,9 @@ fn spans_take_runs_of_slabs_and_give_them_back() {
     give_span(&parts, one);
     give_span(&parts, two);
     parts.give(HEADER, &small);
-    assert_eq!(
-        parts.slabs.reclaim(parts.arena),
-        1,
-        "spans are nobody's to reclaim"
-    );
+    assert_eq!(parts.reclaim(), 1, "spans are nobody's to reclaim");
     let all = take_span(&parts, 4).unwrap();
-    assert_eq!(parts.slabs.reclaim(parts.arena), 0);
+    assert_eq!(parts.reclaim(), 0);
     give_span(&parts, all);
     let counts = parts.slabs.counts(Class::SPAN);
     assert_eq!((counts.carved, counts.slabs, counts.given_back), (0, 0, 10));
@@ -184,7 +180,7 @@ fn free_slabs_are_discarded_once() {
     // SAFETY: inside the slab, whose only block out is this test's.
     unsafe { parts.arena.at::<u64>(last).write(7) };
     parts.give(data_class(), &out);
-    assert_eq!(parts.slabs.reclaim(parts.arena), 1);
+    assert_eq!(parts.reclaim(), 1);
     assert_eq!(discard(), parts.classes.slab_bytes());
     assert_eq!(discard(), 0);
     // SAFETY: as above; the slab is free and this test's alone.

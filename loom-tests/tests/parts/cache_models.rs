@@ -2,6 +2,7 @@
 
 use crate::arena::Offset;
 use crate::cache::Cache;
+use crate::event::Notes;
 use crate::test_parts::{HEADER, Parts};
 use loom::thread;
 use loom_tests::{ALL, USUAL, explore};
@@ -39,11 +40,15 @@ fn a_spare_is_stolen_or_kept() {
         let thread = thread::spawn(move || {
             let thief = other.caches.acquire(other.arena).unwrap();
             // SAFETY: this thread owns the cache.
-            unsafe { other.caches.steal(other.backing(), HEADER, thief) };
+            unsafe {
+                other
+                    .caches
+                    .steal(other.backing(), HEADER, thief, &mut Notes::new())
+            };
             loaded(thief)
         });
         // SAFETY: this thread owns the cache.
-        unsafe { cache.refill(parts.backing(), HEADER) };
+        unsafe { cache.refill(parts.backing(), HEADER, &mut Notes::new()) };
         out.extend(loaded(cache));
         out.extend(thread.join().unwrap());
         parts.assert_conserved(HEADER, &out);
@@ -60,7 +65,11 @@ fn a_spare_is_put_while_it_is_looked_for() {
         let thread = thread::spawn(move || {
             let thief = other.caches.acquire(other.arena).unwrap();
             // SAFETY: this thread owns the cache.
-            unsafe { other.caches.steal(other.backing(), HEADER, thief) };
+            unsafe {
+                other
+                    .caches
+                    .steal(other.backing(), HEADER, thief, &mut Notes::new())
+            };
             loaded(thief)
         });
         with_spare(&parts, cache);
@@ -85,7 +94,11 @@ fn a_thread_ends_while_its_spare_is_stolen() {
         let thread = thread::spawn(move || {
             let thief = other.caches.acquire(other.arena).unwrap();
             // SAFETY: this thread owns the cache.
-            unsafe { other.caches.steal(other.backing(), HEADER, thief) };
+            unsafe {
+                other
+                    .caches
+                    .steal(other.backing(), HEADER, thief, &mut Notes::new())
+            };
             loaded(thief)
         });
         // SAFETY: this thread owns the cache, and does not use it afterwards.
@@ -111,7 +124,7 @@ fn a_cache_changes_hands() {
             // SAFETY: this thread owns the cache until it releases it.
             unsafe {
                 // The other thread may just be opening the only slab.
-                if cache.refill(parts.backing(), HEADER) {
+                if cache.refill(parts.backing(), HEADER, &mut Notes::new()) {
                     let block = cache.pop(HEADER).unwrap();
                     assert!(cache.push(HEADER, block));
                 }
@@ -139,7 +152,7 @@ fn in_use_is_not_missed(past_the_caches: bool) {
     let cache = parts.caches.acquire(parts.arena).unwrap();
     // SAFETY: this thread owns the cache.
     let first = unsafe {
-        assert!(cache.refill(parts.backing(), HEADER));
+        assert!(cache.refill(parts.backing(), HEADER, &mut Notes::new()));
         cache.pop(HEADER).unwrap()
     };
     let other = parts.clone();
@@ -148,7 +161,7 @@ fn in_use_is_not_missed(past_the_caches: bool) {
         // SAFETY: this thread owns the cache.
         unsafe {
             // As a copy-ref and a free of the original: at every moment one block at least is in use.
-            assert!(cache.refill(other.backing(), HEADER));
+            assert!(cache.refill(other.backing(), HEADER, &mut Notes::new()));
             cache.pop(HEADER).unwrap();
             if past_the_caches {
                 other.caches.count_free(HEADER);

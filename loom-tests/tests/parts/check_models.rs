@@ -49,7 +49,7 @@ fn old_blocks_are_told_from_data_of(take: fn(&Parts) -> bool) {
         }
     });
     parts.give(HEADER, &blocks);
-    parts.slabs.reclaim(parts.arena);
+    parts.reclaim();
     writer.join().unwrap();
     reader.join().unwrap();
     assert!(parts.slabs.block_at(parts.arena, place).is_none());

@@ -15,6 +15,8 @@ mod class;
 mod depot;
 #[path = "../../../src/error.rs"]
 mod error;
+#[path = "../../../src/event/mod.rs"]
+mod event;
 #[path = "../../../src/header.rs"]
 mod header;
 #[path = "../../../src/heap.rs"]

@@ -119,7 +119,7 @@ fn a_slab_leaves_or_its_block_is_taken() {
         parts.give(HEADER, &out);
         let other = parts.clone();
         let thread = thread::spawn(move || other.take(HEADER, 1));
-        let reclaimed = parts.slabs.reclaim(parts.arena);
+        let reclaimed = parts.reclaim();
         let taken = thread.join().unwrap();
         assert!(
             usize::try_from(reclaimed).unwrap() + taken.len() == 1,
@@ -151,14 +151,14 @@ fn a_slab_leaves_after_its_last_block_came_home() {
             unsafe { other.header(out[0]).set_timestamp(7) };
             other.give(HEADER, &out);
         });
-        if parts.slabs.reclaim(parts.arena) == 1 {
+        if parts.reclaim() == 1 {
             let block = parts.open(data_class(), 1)[0];
             // SAFETY: the block is ours. It lies where the other was.
             unsafe { parts.header(block).set_timestamp(9) };
             thread.join().unwrap();
         } else {
             thread.join().unwrap();
-            assert_eq!(parts.slabs.reclaim(parts.arena), 1);
+            assert_eq!(parts.reclaim(), 1);
         }
         assert_eq!(parts.slabs.counts(HEADER).carved, 0);
     });
@@ -172,8 +172,8 @@ fn a_slab_leaves_once() {
         let out = parts.open(HEADER, 1);
         parts.give(HEADER, &out);
         let other = parts.clone();
-        let thread = thread::spawn(move || other.slabs.reclaim(other.arena));
-        let mine = parts.slabs.reclaim(parts.arena);
+        let thread = thread::spawn(move || other.reclaim());
+        let mine = parts.reclaim();
         assert_eq!(mine + thread.join().unwrap(), 1);
         assert_eq!(parts.open(HEADER, 1).len(), 1);
     });
@@ -188,7 +188,7 @@ fn a_late_taker_does_not_take_from_another_class() {
         parts.give(HEADER, &out);
         let other = parts.clone();
         let thread = thread::spawn(move || {
-            other.slabs.reclaim(other.arena);
+            other.reclaim();
             other.open(data_class(), 1)
         });
         let mine = parts.take(HEADER, 1);
@@ -212,7 +212,7 @@ fn a_late_taker_sees_the_slabs_next_life() {
         let other = parts.clone();
         let thread = thread::spawn(move || {
             other.give(HEADER, &out);
-            other.slabs.reclaim(other.arena);
+            other.reclaim();
             other.open(HEADER, 1)
         });
         let mut all = parts.take(HEADER, 1);
@@ -228,7 +228,7 @@ fn a_slab_is_discarded_or_opened() {
         let parts = Parts::new(1);
         let out = parts.open(HEADER, 1);
         parts.give(HEADER, &out);
-        assert_eq!(parts.slabs.reclaim(parts.arena), 1);
+        assert_eq!(parts.reclaim(), 1);
         let other = parts.clone();
         let thread = thread::spawn(move || other.slabs.discard_free(other.arena, &other.classes));
         let mut mine = parts.open(HEADER, 1);
@@ -247,14 +247,14 @@ fn a_slab_is_discarded_after_it_left() {
         let parts = Parts::new(1);
         let out = parts.open(HEADER, 1);
         parts.give(HEADER, &out);
-        parts.slabs.reclaim(parts.arena);
+        parts.reclaim();
         let other = parts.clone();
         let thread = thread::spawn(move || {
             other.slabs.discard_free(other.arena, &other.classes);
         });
         let out = parts.open(HEADER, 1);
         parts.give(HEADER, &out);
-        parts.slabs.reclaim(parts.arena);
+        parts.reclaim();
         thread.join().unwrap();
         assert_eq!(parts.open(data_class(), 1).len(), 1);
     });
@@ -272,7 +272,7 @@ fn a_span_follows_a_class() {
             let bytes = other.classes.slab_bytes() / 2;
             other.slabs.take_span(other.arena, &other.classes, bytes)
         });
-        let reclaimed = parts.slabs.reclaim(parts.arena);
+        let reclaimed = parts.reclaim();
         let span = thread.join().unwrap();
         assert_eq!(reclaimed, 1);
         if let Some(block) = span {
