@@ -77,6 +77,6 @@ pub use mbuf::{
     AppendError, AppendErrorKind, ChainBytes, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut,
     Segments, SegmentsMut, ViewError, WrapError, free_bulk,
 };
-pub use pool::{ClassStats, LocalPool, Pool, PoolBuilder, Stats};
+pub use pool::{ClassStats, Figure, FigureKind, FigurePart, LocalPool, Pool, PoolBuilder, Stats};
 #[cfg(any(loom, shuttle))]
 pub use sync::live_arenas;

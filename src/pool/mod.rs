@@ -1,7 +1,10 @@
 //! Pools: handles, life cycle, and what there is to ask of one.
 
 mod builder;
+mod figures;
 mod local;
+#[cfg(feature = "metrics")]
+mod metrics;
 #[cfg(feature = "capi")]
 mod outside;
 mod reclaim;
@@ -10,6 +13,7 @@ mod stats;
 mod thread;
 
 pub use builder::PoolBuilder;
+pub use figures::{Figure, FigureKind, FigurePart};
 pub use local::LocalPool;
 pub(crate) use state::Core;
 pub use stats::{ClassStats, Stats};
@@ -247,6 +251,7 @@ impl Eq for Pool {}
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
+            .field("number", &self.core.id().raw())
             .field("capacity", &self.core.state().capacity)
             .field("in_use", &self.core.in_use())
             .finish_non_exhaustive()

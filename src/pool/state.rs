@@ -403,17 +403,12 @@ impl Core {
     fn end_if_idle(self, pin: &Pin) {
         let state = self.state();
         let orphans = state.orphans.load(Ordering::Relaxed);
-        match self.in_use() {
-            0 => {
-                if pin.end() {
-                    event::pool_ended(pin.id());
-                }
-            }
+        let left = self.in_use();
+        if left > EACH_LOOKS {
             // Frees that were under way when the pool closed are not among the orphans, so not all of `left` is waited for.
-            left if left > EACH_LOOKS => {
-                state.next_look.store(orphans + left / 2, Ordering::Relaxed);
-            }
-            _ => {}
+            state.next_look.store(orphans + left / 2, Ordering::Relaxed);
+        } else if left == 0 && pin.end() {
+            event::pool_ended(pin.id());
         }
     }
 
