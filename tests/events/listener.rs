@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt::{Debug, Write};
 use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -15,6 +16,9 @@ thread_local! {
     static REACTION: RefCell<Option<Reaction>> = const { RefCell::new(None) };
     static EVENTS: Cell<u64> = const { Cell::new(0) };
 }
+
+/// Events of threads whose thread-locals were gone. Relaxed, all: read when those threads are joined.
+static TOO_LATE: AtomicU64 = AtomicU64::new(0);
 
 struct Listener;
 
@@ -36,7 +40,11 @@ impl Subscriber for Listener {
         event.record(&mut line);
         let text = format!("{}:{}", line.message, line.fields);
         EVENTS.set(EVENTS.get() + 1);
-        TOLD.with(|told| told.borrow_mut().push(text.clone()));
+        let told = TOLD.try_with(|told| told.borrow_mut().push(text.clone()));
+        if told.is_err() {
+            TOO_LATE.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         // A second event inside of the reaction would find it borrowed, and panic.
         REACTION.with(|reaction| {
             if let Some(reaction) = reaction.borrow_mut().as_mut() {
@@ -83,6 +91,11 @@ pub(crate) fn take() -> Vec<String> {
 /// How many events this thread was told of in its life.
 pub(crate) fn count() -> u64 {
     EVENTS.get()
+}
+
+/// How many events came from threads whose thread-locals were gone.
+pub(crate) fn count_too_late() -> u64 {
+    TOO_LATE.load(Ordering::Relaxed)
 }
 
 /// Calls `reaction` in each event that this thread is told of, while `during` runs.

@@ -7,7 +7,7 @@ mod listener;
 
 use common::stamp::{Marks, check, mark_fresh};
 use common::{SMALL_SLAB, assert_all_home, pool, pool_with_magazines};
-use listener::{count, listen, reacting, take};
+use listener::{count, count_too_late, listen, reacting, take};
 use mbuf::{AllocError, Mbuf, Pool};
 use std::cell::RefCell;
 use std::sync::mpsc::channel;
@@ -299,4 +299,5 @@ fn a_thread_that_ends_tells_nothing() {
     })
     .join()
     .unwrap();
+    assert_eq!(count_too_late(), 0);
 }
