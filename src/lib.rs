@@ -29,6 +29,12 @@
 //! [`Pool`] may be cloned, shared and sent. [`Pool::local`] gives a handle for one thread that skips a lookup.
 //! [`Pool::global`] is the process's own.
 //!
+//! # What a running pool shows
+//!
+//! [`Pool::stats`] tells what a pool holds and has done, [`Stats::figures`] the same as named numbers. The feature `metrics` adds
+//! `Pool::publish_metrics`, which hands them to the `metrics` facade, and the feature `tracing` events of slow steps. Both are off
+//! by default, and alloc and free pay nothing for any of it but when they take a slow path, where events come from.
+//!
 //! # Under the model checker
 //!
 //! Built with `--cfg loom` the crate takes its atomics from loom, and its pools are small enough to explore: magazines of two
@@ -44,6 +50,10 @@ compile_error!("mbuf is for 64-bit machines");
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
+
+#[cfg(all(doctest, feature = "metrics"))]
+#[doc = include_str!("../docs/telemetry.md")]
+struct TelemetryExamples;
 
 mod adapters;
 mod arena;

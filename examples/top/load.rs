@@ -33,14 +33,12 @@ impl Load {
     pub(crate) fn start(pool: &Pool) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, receiver) = sync_channel(4 * BURST);
-        let spawn = |work: Box<dyn FnOnce(&Pool, &AtomicBool) + Send>| {
-            let (pool, stop) = (pool.clone(), Arc::clone(&stop));
-            thread::spawn(move || work(&pool, &stop))
-        };
+        let beside = || (pool.clone(), Arc::clone(&stop));
+        let (first, second) = (beside(), beside());
         let threads = vec![
-            spawn(Box::new(move |pool, stop| receive(pool, stop, &sender))),
-            spawn(Box::new(move |_, _| keep(&receiver))),
-            spawn(Box::new(take_large)),
+            thread::spawn(move || receive(&first.0, &first.1, &sender)),
+            thread::spawn(move || keep(&receiver)),
+            thread::spawn(move || take_large(&second.0, &second.1)),
         ];
         Self { stop, threads }
     }

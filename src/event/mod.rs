@@ -1,4 +1,5 @@
 //! Events: what a pool tells a `tracing` subscriber, with the feature of that name. Without it all of this is empty, and no code.
+//! `docs/telemetry.md` lists them.
 //!
 //! A subscriber runs in the middle of somebody's alloc or free, and may use the same pool on the same thread. So:
 //!

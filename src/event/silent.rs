@@ -1,7 +1,6 @@
 //! The events of a build that tells none. What each is for is said in `told.rs`.
 
 use crate::class::{Class, Classes};
-use crate::registry::PoolId;
 
 /// Nothing.
 #[derive(Debug)]
@@ -23,23 +22,23 @@ impl Notes {
     pub(crate) fn spare_stolen(&mut self, _: Class) {}
 
     #[inline(always)]
-    pub(crate) fn tell(self, _: PoolId, _: &Classes) {}
+    pub(crate) fn tell(self, _: u64, _: &Classes) {}
 }
 
 #[inline(always)]
-pub(crate) fn exhausted(_: PoolId, _: Class, _: u64) {}
+pub(crate) fn exhausted(_: u64, _: Class, _: u64) {}
 
 #[inline(always)]
-pub(crate) fn span_given_back(_: PoolId, _: u32) {}
+pub(crate) fn span_given_back(_: u64, _: u32) {}
 
 #[inline(always)]
-pub(crate) fn trimmed(_: PoolId, _: u64) {}
+pub(crate) fn trimmed(_: u64, _: u64) {}
 
 #[inline(always)]
-pub(crate) fn pool_built(_: PoolId, _: u64, _: u64, _: u64) {}
+pub(crate) fn pool_built(_: u64, _: u64, _: u64, _: u64) {}
 
 #[inline(always)]
-pub(crate) fn pool_ended(_: PoolId) {}
+pub(crate) fn pool_ended(_: u64) {}
 
 #[inline(always)]
 pub(crate) fn end_thread() {}

@@ -1,7 +1,6 @@
 //! The events, told.
 
 use crate::class::{CLASSES, Class, Classes};
-use crate::registry::PoolId;
 use crate::sync::thread_static;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,7 +65,7 @@ impl Notes {
 
     /// Tells all of it, in the order in which it happened.
     #[inline]
-    pub(crate) fn tell(self, pool: PoolId, classes: &Classes) {
+    pub(crate) fn tell(self, pool: u64, classes: &Classes) {
         if self.taken.is_some() || self.stolen.is_some() || self.given_back.is_some() {
             self.tell_all(pool, classes);
         }
@@ -74,7 +73,7 @@ impl Notes {
 
     #[cold]
     #[inline(never)]
-    fn tell_all(self, pool: PoolId, classes: &Classes) {
+    fn tell_all(self, pool: u64, classes: &Classes) {
         for class in classes.all() {
             match self.given_back.map(|given_back| given_back[class.index()]) {
                 None | Some(0) => {}
@@ -85,55 +84,55 @@ impl Notes {
             let span = class == Class::SPAN;
             let data_capacity = if span { 0 } else { classes.data_bytes(class) };
             tell(|| {
-                event!(target: "mbuf", Level::DEBUG, pool = pool.raw(), data_capacity, span, slabs, "slabs taken");
+                event!(target: "mbuf", Level::DEBUG, pool, data_capacity, span, slabs, "slabs taken");
             });
         }
         if let Some(class) = self.stolen {
             let data_capacity = classes.data_bytes(class);
             let blocks = classes.magazine(class);
             tell(|| {
-                event!(target: "mbuf", Level::DEBUG, pool = pool.raw(), data_capacity, blocks, "spare stolen");
+                event!(target: "mbuf", Level::DEBUG, pool, data_capacity, blocks, "spare stolen");
             });
         }
     }
 }
 
-fn slabs_given_back(pool: PoolId, data_capacity: u64, span: bool, slabs: u32) {
+fn slabs_given_back(pool: u64, data_capacity: u64, span: bool, slabs: u32) {
     tell(|| {
-        event!(target: "mbuf", Level::DEBUG, pool = pool.raw(), data_capacity, span, slabs, "slabs given back");
+        event!(target: "mbuf", Level::DEBUG, pool, data_capacity, span, slabs, "slabs given back");
     });
 }
 
 /// A span was freed, and with it its slabs.
-pub(crate) fn span_given_back(pool: PoolId, slabs: u32) {
+pub(crate) fn span_given_back(pool: u64, slabs: u32) {
     slabs_given_back(pool, 0, true, slabs);
 }
 
 /// An allocation of `class` has failed: of `data_capacity` bytes, those of the class or of the span that was asked for.
-pub(crate) fn exhausted(pool: PoolId, class: Class, data_capacity: u64) {
+pub(crate) fn exhausted(pool: u64, class: Class, data_capacity: u64) {
     let span = class == Class::SPAN;
     tell(|| {
-        event!(target: "mbuf", Level::WARN, pool = pool.raw(), data_capacity, span, "pool exhausted");
+        event!(target: "mbuf", Level::WARN, pool, data_capacity, span, "pool exhausted");
     });
 }
 
 /// The memory of free slabs went back to the system.
-pub(crate) fn trimmed(pool: PoolId, bytes: u64) {
+pub(crate) fn trimmed(pool: u64, bytes: u64) {
     tell(|| {
-        event!(target: "mbuf", Level::DEBUG, pool = pool.raw(), bytes, "pool trimmed");
+        event!(target: "mbuf", Level::DEBUG, pool, bytes, "pool trimmed");
     });
 }
 
 /// A pool was built.
-pub(crate) fn pool_built(pool: PoolId, capacity: u64, reserved: u64, slab_bytes: u64) {
+pub(crate) fn pool_built(pool: u64, capacity: u64, reserved: u64, slab_bytes: u64) {
     tell(|| {
-        event!(target: "mbuf", Level::INFO, pool = pool.raw(), capacity, reserved, slab_bytes, "pool built");
+        event!(target: "mbuf", Level::INFO, pool, capacity, reserved, slab_bytes, "pool built");
     });
 }
 
 /// A pool has neither handles nor mbufs left: its memory goes as soon as nobody looks at it.
-pub(crate) fn pool_ended(pool: PoolId) {
+pub(crate) fn pool_ended(pool: u64) {
     tell(|| {
-        event!(target: "mbuf", Level::INFO, pool = pool.raw(), "pool ended");
+        event!(target: "mbuf", Level::INFO, pool, "pool ended");
     });
 }

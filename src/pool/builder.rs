@@ -164,7 +164,7 @@ impl PoolBuilder {
     /// Builds the pool in its pinned arena.
     fn start(&self, pin: Pin, classes: Classes, parts: Parts) -> Pool {
         let reserved = parts.bytes;
-        let (id, arena) = (pin.id(), pin.arena());
+        let (number, arena) = (pin.id().raw(), pin.arena());
         let slab_bytes = classes.slab_bytes();
         let capacity = u64::from(parts.slabs.count()) * slab_bytes;
         // SAFETY: the mapping was made by this plan, and nobody can pin the pool before it is opened.
@@ -188,7 +188,7 @@ impl PoolBuilder {
         pin.open();
         // SAFETY: built, and the pin is the registration's own.
         let pool = unsafe { Pool::from_pin(pin) };
-        event::pool_built(id, capacity, reserved, slab_bytes);
+        event::pool_built(number, capacity, reserved, slab_bytes);
         pool
     }
 }

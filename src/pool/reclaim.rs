@@ -123,8 +123,8 @@ impl Core {
         self.free_slabs(&mut notes);
         let from = self.backing();
         let bytes = from.slabs.discard_free(from.arena, from.classes);
-        notes.tell(self.id(), from.classes);
-        event::trimmed(self.id(), bytes);
+        notes.tell(self.id().raw(), from.classes);
+        event::trimmed(self.id().raw(), bytes);
         bytes
     }
 

@@ -186,12 +186,12 @@ impl Core {
     fn exhausted(self, class: Class, bytes: u64, notes: Notes) -> AllocError {
         let state = self.state();
         state.caches.count_failure(class);
-        notes.tell(self.id(), &state.classes);
+        notes.tell(state.id, &state.classes);
         let data_capacity = match class {
             Class::SPAN => bytes,
             class => state.classes.data_bytes(class),
         };
-        event::exhausted(self.id(), class, data_capacity);
+        event::exhausted(state.id, class, data_capacity);
         AllocError::Exhausted
     }
 
@@ -271,7 +271,7 @@ impl Core {
                 // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
                 let block = cache.pop(class).ok_or(AllocError::Exhausted);
                 // Not earlier (E1): who listens may take that block.
-                notes.tell(self.id(), &self.state().classes);
+                notes.tell(self.state().id, &self.state().classes);
                 return block;
             }
         }
@@ -325,7 +325,7 @@ impl Core {
         match self.take_one(class, &mut notes) {
             Some(block) => {
                 state.caches.count_alloc(class);
-                notes.tell(self.id(), &state.classes);
+                notes.tell(state.id, &state.classes);
                 Ok(block)
             }
             None => Err(self.exhausted(class, 0, notes)),
@@ -354,7 +354,7 @@ impl Core {
             Some(block) => {
                 state.caches.count_alloc(Class::SPAN);
                 notes.slabs_taken(Class::SPAN, state.classes.span_slabs(data));
-                notes.tell(self.id(), &state.classes);
+                notes.tell(state.id, &state.classes);
                 Ok(block)
             }
             None => Err(self.exhausted(Class::SPAN, data, notes)),
@@ -369,7 +369,7 @@ impl Core {
     #[inline(never)]
     pub(crate) unsafe fn give_span(self, block: Offset) {
         self.ending(|| {
-            let (to, pool) = (self.backing(), self.id());
+            let (to, pool) = (self.backing(), self.state().id);
             // SAFETY: the span is the caller's.
             let slabs = unsafe { to.slabs.give_span(to.arena, to.classes, block) };
             self.state().caches.count_free(Class::SPAN);
@@ -408,7 +408,7 @@ impl Core {
             // Frees that were under way when the pool closed are not among the orphans, so not all of `left` is waited for.
             state.next_look.store(orphans + left / 2, Ordering::Relaxed);
         } else if left == 0 && pin.end() {
-            event::pool_ended(pin.id());
+            event::pool_ended(state.id);
         }
     }
 

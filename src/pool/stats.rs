@@ -32,6 +32,8 @@ pub struct ClassStats {
 
 /// What a pool holds and has done: [`Pool::stats`](crate::Pool::stats). `Display` shows it as a table.
 ///
+/// [`figures`](Self::figures) gives the same as named numbers.
+///
 /// The counts are kept by each thread for itself and summed here, one after the other, while other threads go on. They are
 /// exact when the pool is quiet and never negative. When it is quiet, `carved = in_use + cached + in_depot`, in
 /// total and for each class.
