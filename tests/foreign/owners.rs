@@ -258,7 +258,7 @@ fn a_block_that_held_an_owner_is_fresh() {
             assert_eq!((fresh.user(), fresh.segment_count()), (&[0; 96], 1));
             let capacity = fresh.capacity();
             assert_eq!(fresh.spare_capacity_mut().map(|room| room.len()), Some(capacity));
-            assert_eq!(fresh.retained() > capacity as u64, true);
+            assert!(fresh.retained() > capacity as u64);
         }
     }
     assert_all_home(&pool);
