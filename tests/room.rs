@@ -13,7 +13,10 @@ const HEADROOMS: [usize; 9] = [0, 1, 14, 63, 64, 65, 128, 4096, 33_000];
 #[test]
 fn every_layout_has_its_alignment_and_all_of_its_room() {
     let pool = pool(SMALL_SLAB * 20);
-    for (size, headroom) in SIZES.iter().flat_map(|&size| HEADROOMS.map(|headroom| (size, headroom))) {
+    for (size, headroom) in SIZES
+        .iter()
+        .flat_map(|&size| HEADROOMS.map(|headroom| (size, headroom)))
+    {
         for shift in 0..=12 {
             let layout = Layout::new(size).headroom(headroom).align(1 << shift);
             let mut held = Vec::new();
@@ -49,11 +52,23 @@ fn impossible_layouts_are_refused() {
         let refused = pool.alloc_with(Layout::new(1).align(alignment));
         assert_eq!(refused.unwrap_err(), AllocError::Alignment);
     }
-    for (size, headroom) in [(most, 0), (0, most), (most, most), (4 << 30, 1), (1, 4 << 30), (most, 1)] {
+    for (size, headroom) in [
+        (most, 0),
+        (0, most),
+        (most, most),
+        (4 << 30, 1),
+        (1, 4 << 30),
+        (most, 1),
+    ] {
         let refused = pool.alloc_with(Layout::new(size).headroom(headroom).align(4096));
         assert_eq!(refused.unwrap_err(), AllocError::TooLarge);
     }
-    for (size, headroom) in [(4 << 30, 0), (0, 4 << 30), (2 << 30, 2 << 30), (SMALL_SLAB as usize, 1)] {
+    for (size, headroom) in [
+        (4 << 30, 0),
+        (0, 4 << 30),
+        (2 << 30, 2 << 30),
+        (SMALL_SLAB as usize, 1),
+    ] {
         for alignment in [1, 64, 4096] {
             let refused = pool.alloc_with(Layout::new(size).headroom(headroom).align(alignment));
             assert_eq!(refused.unwrap_err(), AllocError::Exhausted);
@@ -65,7 +80,9 @@ fn impossible_layouts_are_refused() {
 #[test]
 fn prepending_to_the_last_byte_and_not_one_further() {
     let pool = pool(1 << 20);
-    let mut mbuf = pool.alloc_with(Layout::new(4).headroom(3).align(1)).unwrap();
+    let mut mbuf = pool
+        .alloc_with(Layout::new(4).headroom(3).align(1))
+        .unwrap();
     mbuf.append_bytes(b"data").unwrap();
     for n in [4, 5, usize::MAX] {
         assert_eq!(mbuf.prepend(n).unwrap_err(), LenError::TooLong);
@@ -76,7 +93,10 @@ fn prepending_to_the_last_byte_and_not_one_further() {
     assert_eq!(mbuf.prepend(1).unwrap(), [0]);
     mbuf.prepend_slice(b"a").unwrap();
     assert_eq!(mbuf.data(), b"a\0cdata");
-    assert_eq!((mbuf.headroom(), mbuf.tailroom(), mbuf.capacity()), (0, 0, 7));
+    assert_eq!(
+        (mbuf.headroom(), mbuf.tailroom(), mbuf.capacity()),
+        (0, 0, 7)
+    );
     assert_eq!(mbuf.prepend(1).unwrap_err(), LenError::TooLong);
     // Cut off and prepended again, the bytes are zeros and not the old ones.
     mbuf.advance(7).unwrap();
@@ -99,7 +119,10 @@ fn shared_data_is_not_prepended_to() {
         assert_eq!(mbuf.prepend(65).unwrap_err(), LenError::TooLong);
         assert_eq!(mbuf.prepend_slice(b"x"), Err(LenError::Shared));
         assert!(mbuf.prepend(0).unwrap().is_empty());
-        assert_eq!((mbuf.data(), mbuf.headroom(), mbuf.capacity()), (&b"shared"[..], 64, 8));
+        assert_eq!(
+            (mbuf.data(), mbuf.headroom(), mbuf.capacity()),
+            (&b"shared"[..], 64, 8)
+        );
     }
     // Shortening is each one's own affair.
     copy.advance(2).unwrap();
@@ -120,7 +143,11 @@ fn advancing_passes_segments_and_keeps_the_last() {
         chain.advance(n).unwrap();
         assert_eq!(chain.total_len(), 24 - n);
         assert_eq!(chain.segment_count(), (3 - n / 8).max(1));
-        assert_eq!((chain.user()[95], chain.timestamp()), (0, 0), "the first one's");
+        assert_eq!(
+            (chain.user()[95], chain.timestamp()),
+            (0, 0),
+            "the first one's"
+        );
         assert_eq!(chain.headroom(), if n == 24 { 8 } else { n % 8 });
         let expected: Vec<_> = (n..24).map(|byte| byte as u8 / 8).collect();
         assert!(chain == expected);
@@ -170,7 +197,10 @@ fn appending_goes_to_the_last_segment() {
     assert_eq!(chain.append_bytes(b"12345"), Err(LenError::TooLong));
     chain.append_bytes(b"").unwrap();
     chain.append_bytes(b"12").unwrap();
-    assert_eq!((chain.tailroom(), chain.segment(1).unwrap().tailroom()), (0, 2));
+    assert_eq!(
+        (chain.tailroom(), chain.segment(1).unwrap().tailroom()),
+        (0, 2)
+    );
     let copy = chain.copy_ref().unwrap();
     assert_eq!(chain.append_bytes(b"3"), Err(LenError::Shared));
     chain.append_bytes(b"").unwrap();
@@ -220,13 +250,25 @@ fn blocks_are_fresh_whatever_they_were_used_for() {
                 }
                 all.push(pool.alloc_with(Layout::new(size)).unwrap());
                 for mut fresh in all {
-                    assert_eq!((fresh.len(), fresh.headroom(), fresh.capacity()), (0, 0, size));
+                    assert_eq!(
+                        (fresh.len(), fresh.headroom(), fresh.capacity()),
+                        (0, 0, size)
+                    );
                     assert_eq!((fresh.user(), fresh.timestamp()), (&[0; 96], 0));
-                    assert_eq!((fresh.segment_count(), fresh.data().as_ptr().addr() % 64), (1, 0));
+                    assert_eq!(
+                        (fresh.segment_count(), fresh.data().as_ptr().addr() % 64),
+                        (1, 0)
+                    );
                     assert!(!fresh.is_shared() && !fresh.is_foreign() && !fresh.is_read_only());
-                    assert_eq!(fresh.spare_capacity_mut().map(|room| room.len()), Some(size));
+                    assert_eq!(
+                        fresh.spare_capacity_mut().map(|room| room.len()),
+                        Some(size)
+                    );
                     let copy = fresh.copy_ref().unwrap();
-                    assert_eq!((copy.headroom(), copy.capacity(), copy.timestamp()), (0, size, 0));
+                    assert_eq!(
+                        (copy.headroom(), copy.capacity(), copy.timestamp()),
+                        (0, size, 0)
+                    );
                     assert_eq!((copy.user(), copy.segment_count()), (&[0; 96], 1));
                     assert!(!copy.is_foreign() && !copy.is_read_only());
                 }

@@ -51,13 +51,21 @@ fn every_range_of_every_shape_is_sliced() {
             let view = whole.slice(start..end).unwrap();
             assert_counts(&view, start..end);
             for segment in view.segments() {
-                assert_eq!((segment.capacity(), segment.is_shared()), (segment.len(), true));
+                assert_eq!(
+                    (segment.capacity(), segment.is_shared()),
+                    (segment.len(), true)
+                );
                 let of = whole.segment(segment.user()[0] as usize - 1).unwrap();
                 assert_eq!(segment.timestamp(), of.timestamp());
-                assert!(of.data().as_ptr_range().contains(&segment.data().as_ptr()) || segment.is_empty());
+                assert!(
+                    of.data().as_ptr_range().contains(&segment.data().as_ptr())
+                        || segment.is_empty()
+                );
             }
             // Only an empty range has an empty segment, which is its only one.
-            assert!(view.segments().all(|segment| !segment.is_empty()) || view.segment_count() == 1);
+            assert!(
+                view.segments().all(|segment| !segment.is_empty()) || view.segment_count() == 1
+            );
         }
         assert!(whole.segments().all(|segment| !segment.is_shared()));
         for (start, end) in [(0, len + 1), (len + 1, len + 1), (len + 1, len), (1, 0)] {
@@ -74,8 +82,16 @@ fn ranges_of_all_kinds_are_understood_to_the_ends_of_numbers() {
     assert_counts(&mbuf.slice(..).unwrap(), 0..4);
     assert_counts(&mbuf.slice(1..=2).unwrap(), 1..3);
     assert_counts(&mbuf.slice(..=3).unwrap(), 0..4);
-    assert_counts(&mbuf.slice((Bound::Excluded(0), Bound::Included(3))).unwrap(), 1..4);
-    assert_counts(&mbuf.slice((Bound::Excluded(3), Bound::Unbounded)).unwrap(), 4..4);
+    assert_counts(
+        &mbuf
+            .slice((Bound::Excluded(0), Bound::Included(3)))
+            .unwrap(),
+        1..4,
+    );
+    assert_counts(
+        &mbuf.slice((Bound::Excluded(3), Bound::Unbounded)).unwrap(),
+        4..4,
+    );
     let most = usize::MAX;
     let bad: [(Bound<usize>, Bound<usize>); 9] = [
         (Bound::Unbounded, Bound::Included(most)),
@@ -89,11 +105,20 @@ fn ranges_of_all_kinds_are_understood_to_the_ends_of_numbers() {
         (Bound::Unbounded, Bound::Included(4)),
     ];
     for range in bad {
-        assert_eq!(mbuf.slice(range).unwrap_err(), ViewError::OutOfRange, "{range:?}");
+        assert_eq!(
+            mbuf.slice(range).unwrap_err(),
+            ViewError::OutOfRange,
+            "{range:?}"
+        );
         assert!(mbuf.parts(range).is_none());
     }
     // Inclusive ranges that end before they begin by one are empty.
-    assert_counts(&mbuf.slice((Bound::Included(2), Bound::Excluded(2))).unwrap(), 2..2);
+    assert_counts(
+        &mbuf
+            .slice((Bound::Included(2), Bound::Excluded(2)))
+            .unwrap(),
+        2..2,
+    );
 }
 
 #[test]
@@ -114,13 +139,20 @@ fn every_shape_is_cut_at_every_byte() {
                 let room = rest.segments().map(|segment| segment.tailroom()).last();
                 assert_eq!(room, Some(2));
                 rest.append_bytes(b"xx").unwrap();
-                assert!(rest.segments_mut().all(|mut segment| segment.data_mut().is_some()));
+                assert!(
+                    rest.segments_mut()
+                        .all(|mut segment| segment.data_mut().is_some())
+                );
             } else {
                 drop(rest);
                 let tailroom = front.last_mut().capacity() - front.last_mut().len();
                 front.append_bytes(&vec![b'x'; tailroom]).unwrap();
                 front.append_bytes(b"x").unwrap_err();
-                assert!(front.segments_mut().all(|mut segment| segment.data_mut().is_some()));
+                assert!(
+                    front
+                        .segments_mut()
+                        .all(|mut segment| segment.data_mut().is_some())
+                );
             }
             let mut rest = chain(&pool, &shape);
             let front = rest.split_to(at).unwrap();
@@ -129,9 +161,15 @@ fn every_shape_is_cut_at_every_byte() {
         }
         for at in [len + 1, usize::MAX] {
             let mut whole = chain(&pool, &shape);
-            assert_eq!(whole.split_off_bytes(at).unwrap_err(), ViewError::OutOfRange);
+            assert_eq!(
+                whole.split_off_bytes(at).unwrap_err(),
+                ViewError::OutOfRange
+            );
             assert_eq!(whole.split_to(at).unwrap_err(), ViewError::OutOfRange);
-            assert_eq!(whole.linearize_prefix(at).unwrap_err(), ViewError::OutOfRange);
+            assert_eq!(
+                whole.linearize_prefix(at).unwrap_err(),
+                ViewError::OutOfRange
+            );
             assert_counts(&whole, 0..len);
             assert_eq!(whole.segment_count(), shape.len());
         }
@@ -194,7 +232,10 @@ fn a_full_chain_is_cut_everywhere_and_joined_again() {
         assert_counts(&whole, 0..at);
         assert_counts(&rest, at..MAX_CHAIN);
         assert!(rest.segment_count() <= MAX_CHAIN);
-        drop((rest, std::mem::replace(&mut whole, chain(&pool, &[1; MAX_CHAIN]))));
+        drop((
+            rest,
+            std::mem::replace(&mut whole, chain(&pool, &[1; MAX_CHAIN])),
+        ));
     }
     for prefix in 0..=MAX_CHAIN {
         whole.linearize_prefix(prefix).unwrap();
@@ -245,15 +286,24 @@ fn a_write_by_one_is_never_seen_by_another() {
     assert!(front.set_len(7).is_err());
     front.make_unique().unwrap();
     front.data_mut().unwrap().fill(b'x');
-    assert_eq!((front.data(), copy.data(), back.data()), (&b"xxxxxx"[..], &b"front|"[..], &b"back"[..]));
+    assert_eq!(
+        (front.data(), copy.data(), back.data()),
+        (&b"xxxxxx"[..], &b"front|"[..], &b"back"[..])
+    );
     // The rest of the data is alone now, and writes over what was the front's.
     drop(copy);
     back.prepend_slice(b"FRONT-").unwrap();
-    assert_eq!((back.data(), front.data()), (&b"FRONT-back"[..], &b"xxxxxx"[..]));
+    assert_eq!(
+        (back.data(), front.data()),
+        (&b"FRONT-back"[..], &b"xxxxxx"[..])
+    );
     // Two views in one chain share as well.
     let view = back.slice(..3).unwrap();
     back.append(view).unwrap();
-    assert!(back.segments_mut().all(|mut segment| segment.data_mut().is_none()));
+    assert!(
+        back.segments_mut()
+            .all(|mut segment| segment.data_mut().is_none())
+    );
     let mut second = back.split_off(1).unwrap();
     drop(back);
     assert!(second.data_mut().is_some());
@@ -289,7 +339,10 @@ fn running_out_of_headers_changes_nothing() {
             drop(whole.slice(..).unwrap());
         }
         assert_eq!(pool.stats().in_use, in_use);
-        assert_eq!((whole.segment_count(), whole.headroom(), whole.total_len()), (3, 2, 28));
+        assert_eq!(
+            (whole.segment_count(), whole.headroom(), whole.total_len()),
+            (3, 2, 28)
+        );
         assert!(whole.bytes().eq(2..30));
         assert!(whole.segments().all(|segment| !segment.is_shared()));
         headers.pop();
@@ -320,10 +373,18 @@ fn compacting_frees_what_is_not_shown_and_then_rests() {
         whole.append(exact).unwrap();
     }
     let before: Vec<u8> = whole.bytes().collect();
-    let marks: Vec<_> = whole.segments().map(|segment| (segment.timestamp(), *segment.user())).collect();
+    let marks: Vec<_> = whole
+        .segments()
+        .map(|segment| (segment.timestamp(), *segment.user()))
+        .collect();
     whole.compact().unwrap();
     assert!(whole == before);
-    assert!(whole.segments().map(|segment| (segment.timestamp(), *segment.user())).eq(marks));
+    assert!(
+        whole
+            .segments()
+            .map(|segment| (segment.timestamp(), *segment.user()))
+            .eq(marks)
+    );
     let (allocs, retained) = (pool.stats().allocs, whole.retained());
     whole.compact().unwrap();
     whole.compact().unwrap();

@@ -27,7 +27,11 @@ fn an_owner_goes_with_its_last_reference_in_whatever_order() {
             }
             assert_eq!(drops.count(), 0);
             assert!(!end.is_shared());
-            assert!(b"0123456789".windows(end.len()).any(|part| part == end.data()));
+            assert!(
+                b"0123456789"
+                    .windows(end.len())
+                    .any(|part| part == end.data())
+            );
             match way {
                 0 => drop(end),
                 1 => free_bulk([end]),
@@ -57,7 +61,10 @@ fn a_full_chain_of_views_on_one_owner_ends_it_once() {
     for part in parts.into_iter().rev() {
         chain.prepend_chain(part).unwrap();
     }
-    assert_eq!((chain.segment_count(), chain.total_len()), (MAX_CHAIN, MAX_CHAIN));
+    assert_eq!(
+        (chain.segment_count(), chain.total_len()),
+        (MAX_CHAIN, MAX_CHAIN)
+    );
     let copy = chain.copy_ref().unwrap();
     chain.truncate(0);
     drop(chain);
@@ -73,7 +80,9 @@ fn an_owner_is_dropped_by_the_thread_that_gives_up_the_last_reference() {
     let drops = Drops::default();
     let (told, tell) = channel();
     let mut mbuf = pool
-        .wrap(ending(b"far away", &drops, move || told.send(here()).unwrap()))
+        .wrap(ending(b"far away", &drops, move || {
+            told.send(here()).unwrap()
+        }))
         .unwrap();
     let rest = mbuf.split_off_bytes(3).unwrap();
     drop(mbuf);
@@ -203,7 +212,9 @@ fn the_last_of_four_threads_ends_the_owner() {
         }
     }
     drop(senders);
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
     assert_eq!(drops.count(), ROUNDS);
     assert_eq!(read.load(Ordering::Relaxed), ROUNDS * (2 + 2 + 1 + 1));
     assert_eq!(pool.stats().in_use, 0);

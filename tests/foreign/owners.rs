@@ -92,7 +92,10 @@ fn an_mbuf_can_be_the_owner() {
 #[test]
 fn a_mapped_file_is_wrapped() {
     let path = std::env::temp_dir().join(format!("mbuf-foreign-{}", std::process::id()));
-    File::create(&path).unwrap().write_all(b"in a file").unwrap();
+    File::create(&path)
+        .unwrap()
+        .write_all(b"in a file")
+        .unwrap();
     let file = File::open(&path).unwrap();
     // SAFETY: nobody else knows the file.
     let map = unsafe { memmap2::Mmap::map(&file).unwrap() };
@@ -100,7 +103,10 @@ fn a_mapped_file_is_wrapped() {
     let pool = pool(1 << 20);
     let start = map.as_ptr();
     let mut mbuf = pool.wrap(map).unwrap();
-    assert_eq!((mbuf.data(), mbuf.data().as_ptr()), (&b"in a file"[..], start));
+    assert_eq!(
+        (mbuf.data(), mbuf.data().as_ptr()),
+        (&b"in a file"[..], start)
+    );
     let tail = mbuf.split_off_bytes(5).unwrap();
     drop(mbuf);
     assert_eq!(tail.data(), b"file");
@@ -208,7 +214,10 @@ fn raw_memory_is_released_once_with_its_address_and_argument() {
         // SAFETY: static bytes, not to be written; the argument is used by this thread alone.
         let mbuf = unsafe { pool.wrap_raw(data, len, false, note, argument.cast()) };
         let mut mbuf = mbuf.unwrap();
-        assert_eq!((mbuf.data(), mbuf.retained() >= len as u64), (&BYTES[..len], true));
+        assert_eq!(
+            (mbuf.data(), mbuf.retained() >= len as u64),
+            (&BYTES[..len], true)
+        );
         mbuf.truncate(len / 2);
         let copy = mbuf.copy_ref().unwrap();
         drop(mbuf);
@@ -228,7 +237,11 @@ fn raw_memory_is_released_once_with_its_address_and_argument() {
 fn foreign_memory_counts_as_retained_until_it_is_compacted_away() {
     let pool = pool(1 << 20);
     let bytes = Arc::<[u8]>::from(vec![5; 50_000]);
-    let mut view = pool.wrap(bytes.clone()).unwrap().slice(40_000..40_010).unwrap();
+    let mut view = pool
+        .wrap(bytes.clone())
+        .unwrap()
+        .slice(40_000..40_010)
+        .unwrap();
     assert!(view.retained() > 50_000);
     view.compact().unwrap();
     assert_eq!(Arc::strong_count(&bytes), 1);
@@ -254,10 +267,16 @@ fn a_block_that_held_an_owner_is_fresh() {
         drop(mbuf);
         for mut fresh in fill(&pool, 100).into_iter().chain(fill(&pool, 0)) {
             assert!(!fresh.is_foreign() && !fresh.is_read_only() && !fresh.is_shared());
-            assert_eq!((fresh.headroom(), fresh.len(), fresh.timestamp()), (0, 0, 0));
+            assert_eq!(
+                (fresh.headroom(), fresh.len(), fresh.timestamp()),
+                (0, 0, 0)
+            );
             assert_eq!((fresh.user(), fresh.segment_count()), (&[0; 96], 1));
             let capacity = fresh.capacity();
-            assert_eq!(fresh.spare_capacity_mut().map(|room| room.len()), Some(capacity));
+            assert_eq!(
+                fresh.spare_capacity_mut().map(|room| room.len()),
+                Some(capacity)
+            );
             assert!(fresh.retained() > capacity as u64);
         }
     }

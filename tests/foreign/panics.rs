@@ -165,7 +165,10 @@ fn a_pool_ends_though_its_last_mbufs_owner_panics() {
     let drops = Drops::default();
     let pool = pool(SMALL_SLAB * 4);
     let foreign = pool.wrap(throwing(b"no", &drops)).unwrap();
-    let (view, other) = (foreign.slice(..).unwrap(), pool.wrap(counted(b"yes", &drops)));
+    let (view, other) = (
+        foreign.slice(..).unwrap(),
+        pool.wrap(counted(b"yes", &drops)),
+    );
     drop((pool, foreign, other));
     assert_throws(|| drop(view));
     assert_eq!(drops.count(), 2);
