@@ -17,7 +17,7 @@ mod depot;
 mod error;
 #[path = "../../../src/event/mod.rs"]
 mod event;
-#[path = "../../../src/header.rs"]
+#[path = "../../../src/header/mod.rs"]
 mod header;
 #[path = "../../../src/heap.rs"]
 mod heap;
