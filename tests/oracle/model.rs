@@ -9,6 +9,8 @@ use std::rc::Rc;
 /// A block's data. What lies behind a segment's length may be anything, so it is never compared.
 pub(crate) struct Data {
     bytes: RefCell<Vec<u8>>,
+    /// What was asked of the pool: more than the bytes where they are aligned or have headroom.
+    room: usize,
 }
 
 /// A header and the data it refers to.
@@ -23,9 +25,14 @@ pub(crate) struct Segment {
 
 impl Segment {
     pub(crate) fn new(capacity: usize) -> Self {
+        Self::with_room(capacity, capacity)
+    }
+
+    pub(crate) fn with_room(capacity: usize, room: usize) -> Self {
         Self {
             data: Rc::new(Data {
                 bytes: RefCell::new(vec![0; capacity]),
+                room,
             }),
             is_copy: false,
             len: 0,
@@ -52,9 +59,11 @@ impl Segment {
     /// The same with data of its own.
     fn duplicate(&self) -> Self {
         let bytes = self.data.bytes.borrow().clone();
+        let room = bytes.len();
         Self {
             data: Rc::new(Data {
                 bytes: RefCell::new(bytes),
+                room,
             }),
             is_copy: false,
             ..*self
@@ -168,7 +177,7 @@ fn blocks(chains: &[Pair]) -> HashMap<usize, u64> {
             *by_size.entry(0).or_default() += 1;
         }
         if seen.insert(Rc::as_ptr(&segment.data), ()).is_none() {
-            *by_size.entry(segment.capacity()).or_default() += 1;
+            *by_size.entry(segment.data.room).or_default() += 1;
         }
     }
     by_size
