@@ -244,7 +244,9 @@ impl World {
                 assert_eq!(real.extend_from_slice(&bytes), Ok(()));
                 self.keep(real, bytes);
             }
-            Err(AllocError::TooLarge) => assert!(size + headroom > 4 << 30),
+            Err(AllocError::TooLarge) => {
+                assert!(size.saturating_add(headroom) > 4 << 30);
+            }
             Err(error) => assert_exhausted(error),
         }
     }

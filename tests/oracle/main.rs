@@ -85,5 +85,6 @@ proptest! {
             worlds.iter_mut().for_each(World::assert_equal);
         }
         world::end(&mut worlds);
+        world::assert_whole(&worlds);
     }
 }
