@@ -1,4 +1,4 @@
-//! Every input that once failed, and every seed, runs through.
+//! Every input that once failed, and every seed, runs through. Any bytes are an input, the folders' readmes too.
 
 use std::fs;
 use std::path::Path;

@@ -77,33 +77,32 @@ impl World {
                 let code = unsafe { abi::mbuf_set_timestamp(buf, timestamp) };
                 self.done(code, address, true, &[]);
             }
-            Call::CopyRef(place, vendors) => {
-                let call = if vendors {
-                    abi::aclrtCopyBufRef
-                } else {
-                    abi::mbuf_copy_ref
-                };
-                let place = Place::new(place);
-                // SAFETY: the output is large enough or null (F1).
-                let code = unsafe { call(buf, place.pointer()) };
-                self.new_buffer(code, (address, Need::Any), &place, true, &[MEMORY]);
-            }
+            Call::CopyRef(place, vendors) => self.copy_ref(address, place, vendors),
             Call::Slice(offset, length, place) => {
-                let (offset, length) = (offset.bytes(), length.bytes());
-                let place = Place::new(place);
-                // SAFETY: the output is large enough or null (F1).
-                let code = unsafe { abi::mbuf_slice(buf, offset, length, place.pointer()) };
-                let sound = offset.checked_add(length).is_some();
-                self.new_buffer(
-                    code,
-                    (address, Need::Any),
-                    &place,
-                    sound,
-                    &[ARGUMENT, MEMORY],
-                );
+                self.slice(address, (offset.bytes(), length.bytes()), place);
             }
             Call::TokenOf => self.token_of(address),
         }
+    }
+
+    fn copy_ref(&mut self, address: usize, place: u8, vendors: bool) {
+        let call = if vendors {
+            abi::aclrtCopyBufRef
+        } else {
+            abi::mbuf_copy_ref
+        };
+        let place = Place::new(place);
+        // SAFETY: the output is large enough or null (F1).
+        let code = unsafe { call(handle(address), place.pointer()) };
+        self.new_buffer(code, address, &place, true, &[MEMORY]);
+    }
+
+    fn slice(&mut self, address: usize, (offset, length): (usize, usize), place: u8) {
+        let place = Place::new(place);
+        // SAFETY: the output is large enough or null (F1).
+        let code = unsafe { abi::mbuf_slice(handle(address), offset, length, place.pointer()) };
+        let sound = offset.checked_add(length).is_some();
+        self.new_buffer(code, address, &place, sound, &[ARGUMENT, MEMORY]);
     }
 
     /// After a call that changes a buffer at most.
@@ -119,23 +118,21 @@ impl World {
 
     /// After a call that makes a buffer of another.
     #[track_caller]
-    pub(super) fn new_buffer(
+    fn new_buffer(
         &mut self,
         code: c_int,
-        (address, need): (usize, Need),
+        address: usize,
         place: &Place,
         sound: bool,
         possible: &[c_int],
-    ) -> bool {
-        let refusal = self.refusal(address, need, sound && place.is_there());
-        let done = self.settle(code, refusal, possible);
-        if done {
+    ) {
+        let refusal = self.refusal(address, Need::Any, sound && place.is_there());
+        if self.settle(code, refusal, possible) {
             self.adopt(place.get());
             self.look();
         } else {
             place.assert_untouched();
         }
-        done
     }
 
     fn ask(&mut self, address: usize, call: Ask, need: Need, place: u8) {

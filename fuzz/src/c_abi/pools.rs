@@ -239,7 +239,7 @@ impl World {
                 change,
                 place,
             } => {
-                self.from_token(token, (field, change), &Place::new(place));
+                self.resolve(token, (field, change), &Place::new(place));
             }
         }
     }
@@ -288,7 +288,7 @@ impl World {
         }
     }
 
-    fn from_token(&mut self, token: u8, (field, change): (u8, u32), place: &Place) {
+    fn resolve(&mut self, token: u8, (field, change): (u8, u32), place: &Place) {
         let Some(at) = usize::from(token).checked_rem(self.tokens.len()) else {
             return;
         };

@@ -233,10 +233,8 @@ fn members(head: usize) -> Chain {
         // The beginning and the end: a walk for each would take too long.
         if index < 2 || index + 1 == count {
             // SAFETY: the output is one (F1).
-            assert_eq!(
-                unsafe { abi::mbuf_chain_get(handle(head), index, &mut buf) },
-                OK
-            );
+            let code = unsafe { abi::mbuf_chain_get(handle(head), index, &mut buf) };
+            assert_eq!(code, OK);
             assert_eq!(buf.addr(), next);
         }
         all.push(next);
@@ -253,10 +251,8 @@ pub(super) fn statistics(pool: u64) -> Statistics {
         ..Statistics::default()
     };
     // SAFETY: the output is one, with its size (F1).
-    assert_eq!(
-        unsafe { abi::mbuf_pool_get_statistics(pool, &mut statistics) },
-        OK
-    );
+    let code = unsafe { abi::mbuf_pool_get_statistics(pool, &mut statistics) };
+    assert_eq!(code, OK);
     statistics
 }
 
@@ -269,10 +265,8 @@ fn in_use(pool: u64) -> u64 {
 pub(super) fn data_of(address: usize) -> (*mut c_void, usize) {
     let (mut data, mut size) = (ptr::null_mut(), 0);
     // SAFETY: outputs that are some (F1).
-    assert_eq!(
-        unsafe { abi::mbuf_data(handle(address), &mut data, &mut size) },
-        OK
-    );
+    let code = unsafe { abi::mbuf_data(handle(address), &mut data, &mut size) };
+    assert_eq!(code, OK);
     (data, size)
 }
 

@@ -1,6 +1,6 @@
 //! Chains that are read: by cursors, as `Buf`s, in parts.
 
-use super::{Pair, place};
+use super::pair::{Pair, place};
 use arbitrary::Arbitrary;
 use bytes::Buf;
 use std::io::{BufRead, Cursor, IoSlice, Read, Seek, SeekFrom};

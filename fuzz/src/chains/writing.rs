@@ -1,6 +1,6 @@
 //! Chains that are written to: as `BufMut`s, and by writers.
 
-use super::Pair;
+use super::pair::Pair;
 use arbitrary::Arbitrary;
 use bytes::BufMut;
 use mbuf::{AllocError, MAX_CHAIN, WriteError, Writer};
