@@ -35,7 +35,7 @@ enum Name {
     /// Near a buffer's address.
     Beside(u8, u8, i16),
     /// A multiple of 64 from one: there, others may be.
-    Blocks(u8, u8, i16),
+    Blocks(u8, u8, i8),
     Freed(u8),
     /// In a buffer's data, at a multiple of 64 bytes.
     Data(u8, u8, u8),
@@ -44,6 +44,8 @@ enum Name {
 }
 
 const MOST_STEPS: usize = 100;
+/// Places in a buffer's data that handles name and headers are forged at: few, so that both are soon the same.
+const FORGED: u8 = 4;
 const MOST_CHAINS: usize = 12;
 
 /// Does what an input says.
@@ -104,7 +106,7 @@ impl World {
                 .checked_rem(self.freed.len())
                 .map(|at| self.freed[at]),
             Name::Data(chain, at, blocks) => member(chain, at).map(|address| {
-                data_of(address).0.addr().next_multiple_of(64) + usize::from(blocks) * 64
+                data_of(address).0.addr().next_multiple_of(64) + usize::from(blocks % FORGED) * 64
             }),
             Name::Anything(address) => Some(address as usize),
             Name::Null => None,
@@ -126,7 +128,7 @@ impl World {
             return;
         }
         let (data, size) = data_of(to);
-        let start = data.addr().next_multiple_of(64) + usize::from(at) * 64;
+        let start = data.addr().next_multiple_of(64) + usize::from(at % FORGED) * 64;
         let is_foreign =
             |&(first, length): &(usize, usize)| (first..=first + length).contains(&data.addr());
         let place = start..start + HEADER;
