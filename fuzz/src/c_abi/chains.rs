@@ -46,7 +46,9 @@ impl World {
                 self.freed_one(code, address);
             }
             Call::FreeBulk(names, count) => self.free_bulk(names, usize::from(count) % 5),
-            Call::Append(head, behind, vendors) => self.append(head, behind, vendors),
+            Call::Append(head, behind, vendors) => {
+                self.append((self.address(head), self.address(behind)), vendors);
+            }
             Call::Get(name, index, place, vendors) => {
                 let (address, buf) = self.named(name);
                 let place = Place::new(place);
@@ -134,9 +136,8 @@ impl World {
         }
     }
 
-    fn append(&mut self, head: Name, behind: Name, vendors: bool) {
-        let (head, front) = self.named(head);
-        let (behind, back) = self.named(behind);
+    pub(super) fn append(&mut self, (head, behind): (usize, usize), vendors: bool) {
+        let (front, back) = (handle(head), handle(behind));
         let call = if vendors {
             abi::aclrtAppendBufChain
         } else {

@@ -40,6 +40,8 @@ pub(super) enum Make {
     Aligned(Number, Size, u16, u8),
     Headroom(Number, Size, Size, u8, u8),
     Bulk(Number, Size, u8),
+    /// As many as the last says, in one chain.
+    Chain(Number, Size, u8),
     Wrap {
         pool: Number,
         length: u16,
@@ -216,6 +218,14 @@ impl World {
             }
             Make::Bulk(number, size, count) => {
                 self.bulk(self.number(number), size.bytes(), usize::from(count) % 9);
+            }
+            Make::Chain(number, size, count) => {
+                let before = self.chains.len();
+                self.bulk(self.number(number), size.bytes(), usize::from(count) % 9);
+                while self.chains.len() > before + 1 {
+                    let (head, behind) = (self.chains[before][0], self.chains[before + 1][0]);
+                    self.append((head, behind), false);
+                }
             }
             Make::Wrap {
                 pool,
