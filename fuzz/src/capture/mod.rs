@@ -18,12 +18,21 @@ use std::io::{Seek, Write};
 const FIXED: usize = 1 << 20;
 const FOR_EACH_BYTE: usize = 64;
 
-/// Reads the input as a capture, twice.
+/// More than the window, which then has to grow.
+const LONG: usize = 300 << 10;
+
+/// Reads the input as a capture, twice. One that ends with this byte is followed by zeros: a long file that takes a short input.
 pub fn run(input: &[u8]) {
-    let file = file_of(input);
-    let peak = peak_of(|| read(file, input.len()));
-    let most = FIXED + FOR_EACH_BYTE * input.len();
-    assert!(peak <= most, "{peak} bytes of memory for {}", input.len());
+    let mut file = file_of(input);
+    let mut len = input.len();
+    if input.ends_with(&[0xff]) && len < LONG {
+        len = LONG;
+        file.set_len(len as u64).unwrap();
+        file.rewind().unwrap();
+    }
+    let peak = peak_of(|| read(file, len));
+    let most = FIXED + FOR_EACH_BYTE * len;
+    assert!(peak <= most, "{peak} bytes of memory for {len}");
 }
 
 /// One file for each thread, used again: making one takes longer than reading it.
