@@ -1,11 +1,12 @@
 //! Operations of the Rust interface on several pools, from several threads in turn, beside a plain model: that of `tests/oracle`.
 
 use crate::Size;
-use crate::common::assert_conserved;
+use crate::common::{assert_conserved, fill};
 use crate::model::{Pair, Segment};
 use crate::world::{self, CAPACITIES, Op, Place, World};
 use arbitrary::{Arbitrary, Unstructured};
 use mbuf::{AllocError, Layout};
+use std::mem::MaybeUninit;
 use std::thread;
 
 #[derive(Arbitrary, Debug)]
@@ -31,6 +32,8 @@ enum Step {
     Reserve(u8, Size, u8),
     /// What follows, up to this many steps, is done by a thread that then ends.
     Elsewhere(u8),
+    /// The next step is done while the pool has room for no more than the last number of mbufs of one size.
+    Scarce(bool, Size, u8),
 }
 
 /// A segment of a chain of a pool.
@@ -79,11 +82,16 @@ pub fn run(input: &[u8]) {
         && let Ok(step) = source.arbitrary::<Step>()
     {
         steps += 1;
-        if let Step::Elsewhere(count) = step {
-            steps += usize::from(count % 16);
-            elsewhere(&mut worlds, &mut source, count % 16);
-        } else {
-            take(&mut worlds, step);
+        match step {
+            Step::Elsewhere(count) => {
+                steps += usize::from(count % 16);
+                elsewhere(&mut worlds, &mut source, count % 16);
+            }
+            Step::Scarce(pool, size, left) => {
+                let size = size.bytes() % 4096;
+                scarce(&mut worlds, &mut source, (pool.into(), size, left.into()));
+            }
+            step => take(&mut worlds, step),
         }
     }
     world::end(&mut worlds);
@@ -118,7 +126,44 @@ fn elsewhere(worlds: &mut [World], source: &mut Unstructured<'_>, count: u8) {
     });
 }
 
+/// The largest of the pools takes too long to fill.
+fn scarce(
+    worlds: &mut [World],
+    source: &mut Unstructured<'_>,
+    (pool, size, left): (usize, usize, usize),
+) {
+    let Ok(step) = source.arbitrary() else { return };
+    let mut held = fill(&worlds[pool].pool, size);
+    held.truncate(held.len().saturating_sub(left));
+    act(worlds, step);
+    drop(held);
+    check(worlds);
+}
+
 fn take(worlds: &mut [World], step: Step) {
+    act(worlds, step);
+    check(worlds);
+}
+
+fn check(worlds: &mut [World]) {
+    for world in worlds {
+        world.assert_equal();
+        assert_conserved(&world.pool);
+        world.chains.iter_mut().for_each(soil);
+    }
+}
+
+/// Writes behind the valid data, so that what should be zero later is not so by chance.
+fn soil(pair: &mut Pair) {
+    for mut segment in pair.real.segments_mut() {
+        if let Some(room) = segment.spare_capacity_mut() {
+            let count = room.len().min(256);
+            room[..count].fill(MaybeUninit::new(0xee));
+        }
+    }
+}
+
+fn act(worlds: &mut [World], step: Step) {
     let world = |pool: u8| usize::from(pool) % CAPACITIES.len();
     match step {
         Step::AllocWith(pool, size, headroom, alignment) => {
@@ -133,10 +178,6 @@ fn take(worlds: &mut [World], step: Step) {
                 world::run(worlds, &op);
             }
         }
-    }
-    for world in worlds {
-        world.assert_equal();
-        assert_conserved(&world.pool);
     }
 }
 
@@ -229,7 +270,9 @@ fn op(step: Step) -> Option<Op> {
             size: size.bytes(),
             n: n.into(),
         },
-        Step::AllocWith(..) | Step::Local(..) | Step::Elsewhere(_) => return None,
+        Step::AllocWith(..) | Step::Local(..) | Step::Elsewhere(_) | Step::Scarce(..) => {
+            return None;
+        }
     })
 }
 
