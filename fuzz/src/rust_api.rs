@@ -32,7 +32,7 @@ enum Step {
     Reserve(u8, Size, u8),
     /// What follows, up to this many steps, is done by a thread that then ends.
     Elsewhere(u8),
-    /// The next step is done while the pool has room for no more than the last number of mbufs of one size.
+    /// The next step is done while the pool has room for no more than a few mbufs.
     Scarce(bool, Size, u8),
 }
 
@@ -134,7 +134,9 @@ fn scarce(
 ) {
     let Ok(step) = source.arbitrary() else { return };
     let mut held = fill(&worlds[pool].pool, size);
-    held.truncate(held.len().saturating_sub(left));
+    // Whatever room that has left, bare headers take: the last to be had are what copies need.
+    held.extend(fill(&worlds[pool].pool, 0));
+    held.truncate(held.len().saturating_sub(left % 8));
     act(worlds, step);
     drop(held);
     check(worlds);
