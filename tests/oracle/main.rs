@@ -1,116 +1,26 @@
 //! Random operations on several pools, compared step by step with a plain model.
 #![cfg(not(loom))]
 
+mod acts;
+mod chains;
 #[path = "../common/mod.rs"]
 mod common;
 mod model;
+mod ops;
+mod owners;
 
+use acts::{is_possible, slack};
 use common::{SMALL_SLAB, assert_conserved, fill};
-use mbuf::{AllocError, AppendErrorKind, LenError, MAX_CHAIN, Mbuf, Pool, free_bulk};
-use model::{Pair, Segment, assert_in_use, make_unique};
+use mbuf::{AllocError, AppendErrorKind, Layout, MAX_CHAIN, Mbuf, Pool, free_bulk};
+use model::{Pair, Segment, assert_in_use};
+use ops::{Act, Change, Op, Place, ops};
+use owners::Kind;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-
-/// One operation. Numbers choose among what there is, modulo how much that is.
-#[derive(Clone, Debug)]
-enum Op {
-    Alloc { pool: usize, size: usize },
-    AllocZeroed { pool: usize, size: usize },
-    AllocBulk { pool: usize, size: usize, n: usize },
-    Extend { place: Place, bytes: Vec<u8> },
-    SetLen { place: Place, len: usize },
-    Clear { place: Place },
-    Write { place: Place, byte: u8 },
-    User { place: Place, at: usize, byte: u8 },
-    Timestamp { place: Place, value: u64 },
-    CopyRef { place: Place },
-    MakeUnique { chain: usize },
-    Append { chain: usize, other: usize },
-    Lengthen { chain: usize, n: usize },
-    AppendToOtherPool { pool: usize, chain: usize },
-    SplitOff { chain: usize, at: usize },
-    PopFront { chain: usize },
-    Drop { chain: usize },
-    DropMany { pool: usize, n: usize },
-    Fill { pool: usize, size: usize },
-    Trim { pool: usize },
-    Reserve { pool: usize, size: usize, n: usize },
-}
-
-/// A segment of a chain of a pool.
-#[derive(Clone, Debug)]
-struct Place {
-    pool: usize,
-    chain: usize,
-    segment: usize,
-}
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Capacities of the pools: one of a single slab, one that has few for each class, and one that is seldom exhausted.
 const CAPACITIES: [u64; 3] = [SMALL_SLAB, SMALL_SLAB * 6, SMALL_SLAB * 40];
-
-fn sizes() -> impl Strategy<Value = usize> {
-    prop_oneof![
-        2 => Just(0_usize),
-        6 => 1..200_usize,
-        3 => 200..3000_usize,
-        1 => 3000..40_000_usize,
-        1 => 40_000..300_000_usize,
-    ]
-}
-
-fn places() -> impl Strategy<Value = Place> {
-    (0..3_usize, any::<usize>(), any::<usize>()).prop_map(|(pool, chain, segment)| Place {
-        pool,
-        chain,
-        segment,
-    })
-}
-
-fn allocations() -> impl Strategy<Value = Op> {
-    let pool = || 0..3_usize;
-    prop_oneof![
-        8 => (pool(), sizes()).prop_map(|(pool, size)| Op::Alloc { pool, size }),
-        3 => (pool(), sizes()).prop_map(|(pool, size)| Op::AllocZeroed { pool, size }),
-        2 => (pool(), sizes(), 0..12_usize).prop_map(|(pool, size, n)| Op::AllocBulk { pool, size, n }),
-        1 => (pool(), sizes()).prop_map(|(pool, size)| Op::Fill { pool, size }),
-        1 => pool().prop_map(|pool| Op::Trim { pool }),
-        1 => (pool(), sizes(), 0..40_usize).prop_map(|(pool, size, n)| Op::Reserve { pool, size, n }),
-    ]
-}
-
-fn changes() -> impl Strategy<Value = Op> {
-    let bytes = || prop::collection::vec(any::<u8>(), 0..100);
-    let len = || prop_oneof![0..300_usize, 0..50_000_usize, Just(usize::MAX)];
-    prop_oneof![
-        4 => (places(), bytes()).prop_map(|(place, bytes)| Op::Extend { place, bytes }),
-        4 => (places(), len()).prop_map(|(place, len)| Op::SetLen { place, len }),
-        1 => places().prop_map(|place| Op::Clear { place }),
-        4 => (places(), any::<u8>()).prop_map(|(place, byte)| Op::Write { place, byte }),
-        3 => (places(), 0..96_usize, any::<u8>())
-            .prop_map(|(place, at, byte)| Op::User { place, at, byte }),
-        1 => (places(), any::<u64>()).prop_map(|(place, value)| Op::Timestamp { place, value }),
-    ]
-}
-
-fn structure() -> impl Strategy<Value = Op> {
-    let number = any::<usize>;
-    prop_oneof![
-        8 => places().prop_map(|place| Op::CopyRef { place }),
-        3 => number().prop_map(|chain| Op::MakeUnique { chain }),
-        8 => (number(), number()).prop_map(|(chain, other)| Op::Append { chain, other }),
-        1 => (number(), 0..140_usize).prop_map(|(chain, n)| Op::Lengthen { chain, n }),
-        1 => (0..3_usize, number()).prop_map(|(pool, chain)| Op::AppendToOtherPool { pool, chain }),
-        4 => (number(), number()).prop_map(|(chain, at)| Op::SplitOff { chain, at }),
-        2 => number().prop_map(|chain| Op::PopFront { chain }),
-        5 => number().prop_map(|chain| Op::Drop { chain }),
-        1 => (0..3_usize, 0..30_usize).prop_map(|(pool, n)| Op::DropMany { pool, n }),
-    ]
-}
-
-fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let op = prop_oneof![2 => allocations(), 3 => changes(), 4 => structure()];
-    prop::collection::vec(op, 1..300)
-}
 
 /// A pool with the chains that live in it.
 struct World {
@@ -174,23 +84,80 @@ impl World {
         }
     }
 
-    fn make_unique(&mut self, index: usize) {
-        let pair = &mut self.chains[index];
-        match pair.real.make_unique() {
-            Ok(()) => make_unique(&mut pair.model),
-            Err(error) => assert_eq!(error, AllocError::Exhausted),
+    fn alloc_with(&mut self, size: usize, headroom: usize, alignment: usize) {
+        let layout = Layout::new(size).headroom(headroom).align(alignment);
+        let expected = if alignment > Layout::MAX_ALIGNMENT {
+            AllocError::Alignment
+        } else if !is_possible(size, headroom) {
+            AllocError::TooLarge
+        } else {
+            AllocError::Exhausted
+        };
+        match self.pool.alloc_with(layout) {
+            Err(error) => assert_eq!(error, expected),
+            Ok(real) => {
+                assert_eq!(expected, AllocError::Exhausted, "it is possible");
+                let (found, slack) = (real.headroom(), slack(headroom, alignment));
+                assert!((headroom..=headroom + slack).contains(&found));
+                assert_eq!(real.data().as_ptr().addr() % alignment, 0);
+                let model = vec![Segment::shifted(found, size, size + headroom + slack)];
+                self.keep(Pair { real, model });
+            }
         }
     }
 
-    fn append(&mut self, index: usize, other: usize) {
+    fn wrap(&mut self, kind: Kind, bytes: &[u8]) {
+        match owners::wrap(&self.pool, kind, bytes.to_vec()) {
+            Err(error) => assert_eq!(error, AllocError::Exhausted),
+            Ok(wrapped) => {
+                let owners::Wrapped { bytes, block, .. } = wrapped;
+                let foreign = Segment::foreign(bytes, block, wrapped.watch, wrapped.is_read_only);
+                let real = wrapped.real;
+                self.keep(Pair {
+                    real,
+                    model: vec![foreign],
+                });
+            }
+        }
+    }
+
+    fn act(&mut self, index: usize, act: Act) {
+        if let Some(pair) = acts::act(&mut self.chains[index], act) {
+            self.keep(pair);
+        }
+    }
+
+    fn compare(&self, index: usize, other: usize) {
+        let (one, other) = (&self.chains[index], &self.chains[other % self.chains.len()]);
+        let expected = chains::bytes(&one.model).cmp(&chains::bytes(&other.model));
+        assert_eq!(one.real.cmp(&other.real), expected);
+        assert_eq!(one.real == other.real, expected.is_eq());
+        let hash = |mbuf: &Mbuf| {
+            let mut hasher = DefaultHasher::new();
+            mbuf.hash(&mut hasher);
+            hasher.finish()
+        };
+        assert_eq!(hash(&one.real) == hash(&other.real), expected.is_eq());
+    }
+
+    /// Joins two chains, the other behind or in front.
+    fn join(&mut self, index: usize, other: usize, is_front: bool) {
         if self.chains.len() < 2 {
             return;
         }
         let mut head = self.chains.swap_remove(index);
         let other = other % self.chains.len();
-        let Pair { real, model } = self.chains.swap_remove(other);
-        match head.real.append(real) {
+        let Pair { real, mut model } = self.chains.swap_remove(other);
+        let done = if is_front {
+            head.real.prepend_chain(real)
+        } else {
+            head.real.append(real)
+        };
+        match done {
             Ok(()) => {
+                if is_front {
+                    std::mem::swap(&mut head.model, &mut model);
+                }
                 head.model.extend(model);
                 assert!(head.model.len() <= MAX_CHAIN);
             }
@@ -219,33 +186,8 @@ impl World {
         }
     }
 
-    fn split_off(&mut self, index: usize, at: usize) {
-        let pair = &mut self.chains[index];
-        // Also past the end and at the start, where nothing must happen.
-        let at = at % (pair.model.len() + 2);
-        match pair.real.split_off(at) {
-            Some(real) => {
-                let model = pair.model.split_off(at);
-                assert!(!model.is_empty() && !pair.model.is_empty());
-                self.keep(Pair { real, model });
-            }
-            None => assert!(at == 0 || at >= pair.model.len()),
-        }
-    }
-
-    fn pop_front(&mut self, index: usize) {
-        let pair = &mut self.chains[index];
-        match pair.real.pop_front() {
-            Some(real) => {
-                let model = vec![pair.model.remove(0)];
-                self.keep(Pair { real, model });
-            }
-            None => assert_eq!(pair.model.len(), 1),
-        }
-    }
-
     /// Changes one segment by the same operation as its model, by way of the head where it is one.
-    fn change(&mut self, place: &Place, op: &Op) {
+    fn change(&mut self, place: &Place, change: &Change) {
         let Some(index) = self.index(place.chain) else {
             return;
         };
@@ -253,38 +195,28 @@ impl World {
         let at = place.segment % pair.model.len();
         let model = &mut pair.model[at];
         let mut real = pair.real.segments_mut().nth(at).unwrap();
-        match op {
-            Op::Extend { bytes, .. } => {
-                let done = real.extend_from_slice(bytes);
-                assert_eq!(done.is_ok(), model.extend(bytes), "{done:?}");
+        match change {
+            Change::Extend(bytes) => {
+                assert_eq!(real.extend_from_slice(bytes), model.extend(bytes));
             }
-            Op::SetLen { len, .. } => {
-                let done = real.set_len(*len);
-                assert_eq!(done.is_ok(), model.set_len(*len), "{done:?}");
-                assert_eq!(
-                    done == Err(LenError::TooLong),
-                    *len > model.capacity(),
-                    "{done:?}"
-                );
-            }
-            Op::Clear { .. } => {
+            Change::SetLen(len) => assert_eq!(real.set_len(*len), model.set_len(*len)),
+            Change::Clear => {
                 real.clear();
                 model.len = 0;
             }
-            Op::Write { byte, .. } => {
+            Change::Write(byte) => {
                 let bytes = real.data_mut();
                 assert_eq!(bytes.is_some(), model.write(*byte));
                 bytes.into_iter().for_each(|bytes| bytes.fill(*byte));
             }
-            Op::User { at, byte, .. } => {
+            Change::User(at, byte) => {
                 real.user_mut()[*at] = *byte;
                 model.user[*at] = *byte;
             }
-            Op::Timestamp { value, .. } => {
+            Change::Timestamp(value) => {
                 real.set_timestamp(*value);
                 model.timestamp = *value;
             }
-            _ => unreachable!("not a change of one segment: {op:?}"),
         }
     }
 
@@ -294,13 +226,19 @@ impl World {
     }
 }
 
-fn append_to_other_pool(worlds: &mut [World], pool: usize, chain: usize) {
+fn append_to_other_pool(worlds: &mut [World], pool: usize, chain: usize, is_front: bool) {
     let (one, other) = (pool, (pool + 1) % worlds.len());
     let (Some(head), Some(index)) = (worlds[one].index(chain), worlds[other].index(chain)) else {
         return;
     };
     let Pair { real, model } = worlds[other].chains.swap_remove(index);
-    let error = worlds[one].chains[head].real.append(real).unwrap_err();
+    let head = &mut worlds[one].chains[head].real;
+    let done = if is_front {
+        head.prepend_chain(real)
+    } else {
+        head.append(real)
+    };
+    let error = done.unwrap_err();
     assert_eq!(error.kind(), AppendErrorKind::OtherPool);
     let real = error.into_mbuf();
     worlds[other].chains.push(Pair { real, model });
@@ -325,31 +263,51 @@ fn run(worlds: &mut [World], op: &Op) {
             worlds[pool].keep_fresh(result, size, true);
         }
         &Op::AllocBulk { pool, size, n } => worlds[pool].alloc_bulk(size, n),
+        &Op::AllocWith {
+            pool,
+            size,
+            headroom,
+            shift,
+        } => worlds[pool].alloc_with(size, headroom, 1 << shift),
+        Op::Wrap { pool, kind, bytes } => worlds[*pool].wrap(*kind, bytes),
         Op::CopyRef { place } => {
             let world = &mut worlds[place.pool];
             if let Some(index) = world.index(place.chain) {
                 world.copy_ref(index, place.segment);
             }
         }
-        &Op::MakeUnique { chain } => on_chain(worlds, chain, &World::make_unique),
+        &Op::OnChain { chain, act } => {
+            on_chain(worlds, chain, &|world, index| world.act(index, act));
+        }
         &Op::Append { chain, other } => {
-            on_chain(worlds, chain, &|world, index| world.append(index, other));
+            on_chain(worlds, chain, &|world, index| {
+                world.join(index, other, false)
+            });
+        }
+        &Op::PrependChain { chain, other } => {
+            on_chain(worlds, chain, &|world, index| {
+                world.join(index, other, true)
+            });
+        }
+        &Op::Compare { chain, other } => {
+            on_chain(worlds, chain, &|world, index| world.compare(index, other));
         }
         &Op::Lengthen { chain, n } => {
             on_chain(worlds, chain, &|world, index| world.lengthen(index, n));
         }
-        &Op::AppendToOtherPool { pool, chain } => append_to_other_pool(worlds, pool, chain),
-        &Op::SplitOff { chain, at } => {
-            on_chain(worlds, chain, &|world, index| world.split_off(index, at));
+        &Op::AppendToOtherPool { pool, chain, front } => {
+            append_to_other_pool(worlds, pool, chain, front);
         }
-        &Op::PopFront { chain } => on_chain(worlds, chain, &World::pop_front),
         &Op::Drop { chain } => on_chain(worlds, chain, &|world, index| {
             world.chains.swap_remove(index);
         }),
         &Op::DropMany { pool, n } => {
             let chains = &mut worlds[pool].chains;
             let rest = chains.split_off(chains.len().saturating_sub(n));
-            free_bulk(rest.into_iter().map(|pair| pair.real));
+            let (reals, models): (Vec<_>, Vec<_>) =
+                rest.into_iter().map(|pair| (pair.real, pair.model)).unzip();
+            free_bulk(reals);
+            drop(models);
         }
         &Op::Fill { pool, size } if size > 0 => drop(fill(&worlds[pool].pool, size)),
         &Op::Fill { .. } => {}
@@ -359,12 +317,7 @@ fn run(worlds: &mut [World], op: &Op) {
         &Op::Reserve { pool, size, n } => {
             let _ = worlds[pool].pool.reserve(size, n);
         }
-        Op::Extend { place, .. }
-        | Op::SetLen { place, .. }
-        | Op::Clear { place }
-        | Op::Write { place, .. }
-        | Op::User { place, .. }
-        | Op::Timestamp { place, .. } => worlds[place.pool].change(place, op),
+        Op::Change { place, change } => worlds[place.pool].change(place, change),
     }
 }
 
