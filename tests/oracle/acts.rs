@@ -2,7 +2,7 @@
 
 use super::chains;
 use super::model::{Pair, Segment};
-use super::ops::Act;
+use super::ops::{Act, At};
 use mbuf::{AllocError, LenError, Mbuf, ViewError};
 
 /// The most that an mbuf holds.
@@ -19,12 +19,13 @@ pub(crate) fn is_possible(size: usize, headroom: usize) -> bool {
         .is_some_and(|sum| sum <= MAX_DATA)
 }
 
-/// An offset for a chain of `total` bytes: 0 to one too many, or huge as it is.
-fn scaled(offset: usize, total: usize) -> usize {
-    if offset > usize::MAX / 2 {
-        return offset;
+/// The place in the chain that is meant.
+fn offset(at: At, chain: &[Segment]) -> usize {
+    match at {
+        At::Byte(at) => at % (chains::total(chain) + 2),
+        At::Boundary(index) => chains::total(&chain[..index % (chain.len() + 1)]),
+        At::Huge(less) => usize::MAX - less,
     }
-    offset % (total + 2)
 }
 
 /// Looks at the outcome of what takes memory: false if there was none left.
@@ -91,7 +92,7 @@ pub(crate) fn act(pair: &mut Pair, act: Act) -> Option<Pair> {
         }
         Act::Coalesce(headroom) => coalesce(pair, headroom),
         Act::LinearizePrefix(len) => {
-            let len = scaled(len, chains::total(&pair.model));
+            let len = offset(len, &pair.model);
             let is_there = chains::is_within(&pair.model, 0, len);
             if was_in_range(pair.real.linearize_prefix(len), is_there).is_some() {
                 chains::linearize_prefix(&mut pair.model, len);
@@ -103,7 +104,6 @@ pub(crate) fn act(pair: &mut Pair, act: Act) -> Option<Pair> {
 
 fn cut(pair: &mut Pair, act: Act) -> Option<Pair> {
     let Pair { real, model } = pair;
-    let total = chains::total(model);
     let split = |real: &mut Mbuf, model: &mut chains::Chain, at, is_front| {
         let is_there = chains::is_within(model, 0, at);
         let done = if is_front {
@@ -126,13 +126,19 @@ fn cut(pair: &mut Pair, act: Act) -> Option<Pair> {
     };
     match act {
         Act::Slice(start, end) => {
-            let (start, end) = (scaled(start, total), scaled(end, total));
+            let (start, end) = (offset(start, model), offset(end, model));
             let view = was_in_range(real.slice(start..end), chains::is_within(model, start, end))?;
             let model = chains::slice(model, start, end);
             Some(Pair { real: view, model })
         }
-        Act::SplitOffBytes(at) => split(real, model, scaled(at, total), false),
-        Act::SplitTo(at) => split(real, model, scaled(at, total), true),
+        Act::SplitOffBytes(at) => {
+            let at = offset(at, model);
+            split(real, model, at, false)
+        }
+        Act::SplitTo(at) => {
+            let at = offset(at, model);
+            split(real, model, at, true)
+        }
         Act::SplitOff(at) => {
             // Also past the end and at the start, where nothing must happen.
             let at = at % (model.len() + 2);
@@ -157,14 +163,13 @@ fn cut(pair: &mut Pair, act: Act) -> Option<Pair> {
 
 fn resize(pair: &mut Pair, act: Act) {
     let Pair { real, model } = pair;
-    let total = chains::total(model);
     match act {
         Act::Advance(n) => {
-            let n = scaled(n, total);
+            let n = offset(n, model);
             assert_eq!(real.advance(n), chains::advance(model, n));
         }
         Act::Truncate(len) => {
-            let len = scaled(len, total);
+            let len = offset(len, model);
             real.truncate(len);
             chains::truncate(model, len);
         }
@@ -243,10 +248,10 @@ fn compact(pair: &mut Pair) {
     assert_eq!(after, retained(real), "there is no more to be had");
 }
 
-fn contents(pair: &Pair, start: usize, end: usize, byte: u8) {
+fn contents(pair: &Pair, start: At, end: At, byte: u8) {
     let Pair { real, model } = pair;
     let expected = chains::bytes(model);
-    let (start, end) = (scaled(start, expected.len()), scaled(end, expected.len()));
+    let (start, end) = (offset(start, model), offset(end, model));
     assert!(real.bytes().eq(expected.iter().copied()));
     assert_eq!(real.bytes().len(), expected.len());
     assert!(real.chunks().flatten().eq(&expected));

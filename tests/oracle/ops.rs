@@ -94,23 +94,34 @@ pub(crate) enum Change {
     Timestamp(u64),
 }
 
-/// What is done to or with a chain. Offsets are taken modulo a little more than its length, if they are not huge.
+/// A place in a chain, or outside of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum At {
+    /// Modulo a little more than the chain's length.
+    Byte(usize),
+    /// Before a segment or at the end.
+    Boundary(usize),
+    /// That much less than the largest number.
+    Huge(usize),
+}
+
+/// What is done to or with a chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
-    Slice(usize, usize),
-    SplitOffBytes(usize),
-    SplitTo(usize),
-    Advance(usize),
-    Truncate(usize),
+    Slice(At, At),
+    SplitOffBytes(At),
+    SplitTo(At),
+    Advance(At),
+    Truncate(At),
     Prepend(usize),
     PrependSlice(usize, u8),
     AppendBytes(usize, u8),
-    Contents(usize, usize, u8),
+    Contents(At, At, u8),
     MakeUnique,
     Compact,
     Linearize,
     Coalesce(usize),
-    LinearizePrefix(usize),
+    LinearizePrefix(At),
     SplitOff(usize),
     PopFront,
 }
@@ -186,10 +197,13 @@ fn changes() -> impl Strategy<Value = Op> {
     (places(), change).prop_map(|(place, change)| Op::Change { place, change })
 }
 
-/// An offset into a chain: anywhere, more often at its start, seldom far off.
-fn offsets() -> impl Strategy<Value = usize> {
-    let high = usize::MAX - 3..=usize::MAX;
-    prop_oneof![6 => 0..usize::MAX / 2, 3 => 0..20_usize, 1 => high]
+fn offsets() -> impl Strategy<Value = At> {
+    prop_oneof![
+        5 => any::<usize>().prop_map(At::Byte),
+        3 => (0..20_usize).prop_map(At::Byte),
+        4 => any::<usize>().prop_map(At::Boundary),
+        1 => (0..4_usize).prop_map(At::Huge),
+    ]
 }
 
 fn acts() -> impl Strategy<Value = Act> {
