@@ -277,7 +277,7 @@ fn a_block_that_held_an_owner_is_fresh() {
                 fresh.spare_capacity_mut().map(|room| room.len()),
                 Some(capacity)
             );
-            assert_eq!(fresh.retained() > capacity as u64, true);
+            assert!(fresh.retained() > capacity as u64);
         }
     }
     assert_all_home(&pool);
