@@ -48,6 +48,11 @@ pub enum BuildError {
         /// Blocks asked for.
         asked: u32,
     },
+    /// The [reserve](crate::PoolBuilder::urgent_reserve) leaves other allocations not one slab.
+    UrgentReserve {
+        /// Bytes asked for.
+        asked: u64,
+    },
     /// The system refused to reserve the address space.
     Reserve(SystemError),
     /// The system has too few explicit huge pages, or none at all.
@@ -69,6 +74,9 @@ impl fmt::Display for BuildError {
             Self::MagazineSize { asked } => {
                 let most = crate::cache::MAGAZINE_MAX;
                 write!(f, "a magazine holds from 1 to {most} blocks, not {asked}")
+            }
+            Self::UrgentReserve { asked } => {
+                write!(f, "a reserve of {asked} bytes leaves no slab for the rest")
             }
             Self::Reserve(why) => write!(f, "no address space for the pool: {why}"),
             Self::HugePages(why) => write!(f, "not enough explicit huge pages: {why}"),

@@ -47,6 +47,8 @@ pub(crate) mod flags {
     pub(crate) const CONDEMNED: u16 = 1 << 7;
     /// It shows when it is free (H5). No other bit, and never set, where nobody would look.
     pub(crate) const WATCHED: u16 = if cfg!(feature = "capi") { 1 << 8 } else { 0 };
+    /// Its block is of the reserve, to which it goes back past the caches. Not in pools that watch: they have no reserve.
+    pub(crate) const RESERVE: u16 = 1 << 9;
     /// What a free block keeps, for its next user to see what there is to be zeroed.
     pub(crate) const KEPT: u16 = USER_WRITTEN | STAMPED;
 }

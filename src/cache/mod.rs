@@ -19,7 +19,7 @@ pub(crate) use table::CacheTable;
 use crate::arena::{Arena, GRANULE, InArena, Offset};
 use crate::class::{CLASSES, Class, Classes};
 use crate::depot::{Depot, Magazine};
-use crate::slab::SlabTable;
+use crate::slab::{Purpose, SlabTable};
 use crate::sync::{AtomicU32, AtomicU64, Field, Ordering, Published32};
 
 /// The largest magazine, and the room a cache has for a loaded one.
@@ -291,8 +291,9 @@ impl Cache {
                 got += 1;
             };
             let slabs = from.slabs;
-            if slabs.take(from.arena, from.classes, class, want, &mut put) == 0 {
-                slabs.open(from.arena, from.classes, class, want, &mut put);
+            let (arena, classes, purpose) = (from.arena, from.classes, Purpose::Ordinary);
+            if slabs.take(arena, classes, class, purpose, want, &mut put) == 0 {
+                slabs.open(arena, classes, class, purpose, want, &mut put);
             }
             cache.load(room[..got].iter().copied());
             cache.refill.set((want * 2).min(cache.limit.get()));

@@ -46,7 +46,9 @@ impl From<AllocError> for Code {
 impl From<BuildError> for Code {
     fn from(error: BuildError) -> Self {
         match error {
-            BuildError::Capacity { .. } | BuildError::MagazineSize { .. } => Self::ARGUMENT,
+            BuildError::Capacity { .. }
+            | BuildError::MagazineSize { .. }
+            | BuildError::UrgentReserve { .. } => Self::ARGUMENT,
             BuildError::Reserve(_)
             | BuildError::HugePages(_)
             | BuildError::Prefault(_)

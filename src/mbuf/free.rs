@@ -3,7 +3,7 @@
 use super::Mbuf;
 use crate::arena::Offset;
 use crate::class::Class;
-use crate::header::Header;
+use crate::header::{Header, flags};
 use crate::pool::{Core, LocalPool};
 use crate::sync::{Ordering, fence};
 use std::ffi::c_void;
@@ -154,7 +154,8 @@ unsafe fn free_members(core: Core, first: Offset) -> Option<Option<Offset>> {
         while let Some(segment) = next {
             let header = core.header(segment);
             let is_alike = header.class() == class && class != Class::SPAN;
-            if !is_alike || header.owner() != segment || !is_unique(header) {
+            let is_own = header.owner() == segment && header.flags() & flags::RESERVE == 0;
+            if !is_alike || !is_own || !is_unique(header) {
                 break;
             }
             let behind = header.next();
@@ -213,6 +214,7 @@ unsafe fn give_up_data<const WATCHED: bool>(core: Core, owner: &Header, block: O
     match owner.class() {
         // SAFETY: the block was the caller's reference's, which was the last.
         Class::SPAN => unsafe { core.give_span(block) },
+        class if owner.flags() & flags::RESERVE != 0 => core.give_past_caches(class, block),
         class => core.give(class, block),
     }
 }

@@ -33,6 +33,7 @@ pub struct PoolBuilder {
     magazine_size: Option<u32>,
     huge_pages: HugePages,
     prefault: bool,
+    urgent_reserve: u64,
 }
 
 /// Bytes of address space for each cache that the pool has room for: one thread in so many bytes of capacity.
@@ -53,6 +54,7 @@ impl PoolBuilder {
             magazine_size: None,
             huge_pages: HugePages::default(),
             prefault: false,
+            urgent_reserve: 0,
         }
     }
 
@@ -91,11 +93,26 @@ impl PoolBuilder {
         self
     }
 
+    /// Sets `bytes` of the capacity, rounded up to whole slabs, aside for [urgent](crate::Layout::urgent) allocations: the work
+    /// that has to be done to free memory, say, or the message that says that there is none. Default none.
+    ///
+    /// Other allocations are [exhausted](crate::AllocError::Exhausted) when so much is left. Urgent ones use the reserve last, too.
+    /// What is set aside is slabs: one that an urgent allocation opened serves urgent ones of its size alone until all of its
+    /// blocks are free, and then is set aside again.
+    ///
+    /// # Cost
+    /// None for alloc and free: the reserve is looked at when a slab is opened. An mbuf of the reserve is freed past the thread's
+    /// cache, which takes some ten times as long.
+    pub fn urgent_reserve(mut self, bytes: u64) -> Self {
+        self.urgent_reserve = bytes;
+        self
+    }
+
     /// Makes the pool.
     ///
     /// # Errors
-    /// [`BuildError::Capacity`] and [`BuildError::MagazineSize`] for options out of their range, the rest when the system
-    /// refuses.
+    /// [`BuildError::Capacity`], [`BuildError::MagazineSize`] and [`BuildError::UrgentReserve`] for options out of their range,
+    /// the rest when the system refuses.
     pub fn build(self) -> Result<Pool, BuildError> {
         self.build_to(false)
     }
@@ -121,6 +138,11 @@ impl PoolBuilder {
         };
         let classes = Classes::of_pool(self.capacity, magazine_size);
         let mut parts = Parts::within_bounds(&classes, self.capacity, magazine_size);
+        if self.urgent_reserve > u64::from(parts.slabs.count() - 1) * classes.slab_bytes() {
+            let asked = self.urgent_reserve;
+            return Err(BuildError::UrgentReserve { asked });
+        }
+        parts.slabs = parts.slabs.with_reserve(&classes, self.urgent_reserve);
         if keep {
             parts.slabs = parts.slabs.watched();
         }

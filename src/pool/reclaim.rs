@@ -8,6 +8,7 @@ use super::state::Core;
 use crate::arena::Offset;
 use crate::cache::{Backing, Cache};
 use crate::class::Class;
+use crate::slab::Purpose;
 
 /// How often a search is repeated because memory was on the move: more often than other threads can move what there is,
 /// unless they go on for ever.
@@ -59,18 +60,23 @@ impl Core {
         self.search(Some(cache), attempt).is_some()
     }
 
-    /// Takes one block of `class` without a cache.
-    pub(super) fn take_one(self, class: Class) -> Option<Offset> {
-        self.search(None, |from| {
+    /// Takes one block of `class` past the caches. `cache`, the calling thread's, is emptied if need be.
+    pub(super) fn take_one(
+        self,
+        cache: Option<&Cache>,
+        class: Class,
+        purpose: Purpose,
+    ) -> Option<Offset> {
+        self.search(cache, |from| {
             if from.slabs.counts(class).home == 0 {
                 self.send_magazine_home(class);
             }
             let mut found = None;
             let mut put = |block| found = Some(block);
             let (arena, classes) = (from.arena, from.classes);
-            let mut got = from.slabs.take(arena, classes, class, 1, &mut put);
+            let mut got = from.slabs.take(arena, classes, class, purpose, 1, &mut put);
             if got == 0 {
-                got = from.slabs.open(arena, classes, class, 1, &mut put);
+                got = from.slabs.open(arena, classes, class, purpose, 1, &mut put);
             }
             debug_assert!(got <= 1);
             found

@@ -8,7 +8,7 @@ use crate::depot::Depot;
 use crate::error::AllocError;
 use crate::header::Header;
 use crate::registry::{Pin, PoolId, Registry, registry};
-use crate::slab::SlabTable;
+use crate::slab::{Purpose, SlabTable};
 #[cfg(feature = "capi")]
 use crate::sync::AtomicPtr;
 use crate::sync::{AtomicU64, Ordering};
@@ -156,7 +156,9 @@ impl Core {
             let slabs = classes.span_slabs(size as u64);
             (Class::SPAN, slabs * classes.slab_bytes())
         };
-        if (n as u64) <= state.capacity / each {
+        // Of the reserve an ordinary allocation gets nothing.
+        let reserve = u64::from(state.slabs.reserve()) * classes.slab_bytes();
+        if (n as u64) <= (state.capacity - reserve) / each {
             return Ok(());
         }
         state.caches.count_failure(class);
@@ -196,10 +198,36 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn take_slowly(self, class: Class) -> Result<Offset, AllocError> {
+        self.or_failure(class, self.find(class))
+    }
+
+    /// As [`take`](Self::take), and out of the reserve when that fails: says whether it was.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_urgently(self, class: Class) -> Result<(Offset, bool), AllocError> {
+        if let Some(block) = self.find(class) {
+            return Ok((block, false));
+        }
+        let found = self.take_one(self.attach(), class, Purpose::Urgent);
+        if found.is_some() {
+            self.state().caches.count_alloc(class);
+        }
+        Ok((self.or_failure(class, found)?, true))
+    }
+
+    /// Counts it as a failure if there is no block.
+    fn or_failure(self, class: Class, found: Option<Offset>) -> Result<Offset, AllocError> {
+        if found.is_none() {
+            self.state().caches.count_failure(class);
+        }
+        found.ok_or(AllocError::Exhausted)
+    }
+
+    fn find(self, class: Class) -> Option<Offset> {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
-            Some(cache) => unsafe { self.take_with(cache, class) },
-            None => self.take_directly(class),
+            Some(cache) => unsafe { self.find_with(cache, class) },
+            None => self.find_past_caches(None, class),
         }
     }
 
@@ -228,17 +256,23 @@ impl Core {
         class: Class,
     ) -> Result<Offset, AllocError> {
         // SAFETY: C1.
+        self.or_failure(class, unsafe { self.find_with(cache, class) })
+    }
+
+    /// # Safety
+    /// C1.
+    unsafe fn find_with(self, cache: &Cache, class: Class) -> Option<Offset> {
+        // SAFETY: C1.
         unsafe {
             if let Some(block) = cache.pop(class) {
-                return Ok(block);
+                return Some(block);
             }
             if cache.refill(self.backing(), class) || self.scavenge(cache, class) {
                 // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
-                return cache.pop(class).ok_or(AllocError::Exhausted);
+                return cache.pop(class);
             }
         }
-        self.state().caches.count_failure(class);
-        Err(AllocError::Exhausted)
+        None
     }
 
     /// Gives a free block of `class` back, in the calling thread's name.
@@ -260,7 +294,7 @@ impl Core {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
             Some(cache) if self.has_handles() => unsafe { self.give_with(cache, class, block) },
-            _ => self.give_directly(class, block),
+            _ => self.give_past_caches(class, block),
         }
     }
 
@@ -281,23 +315,15 @@ impl Core {
         }
     }
 
-    /// Takes a block past the caches.
-    fn take_directly(self, class: Class) -> Result<Offset, AllocError> {
-        let state = self.state();
-        match self.take_one(class) {
-            Some(block) => {
-                state.caches.count_alloc(class);
-                Ok(block)
-            }
-            None => {
-                state.caches.count_failure(class);
-                Err(AllocError::Exhausted)
-            }
-        }
+    /// Takes a block past the caches. `cache`, the calling thread's, is emptied if need be.
+    fn find_past_caches(self, cache: Option<&Cache>, class: Class) -> Option<Offset> {
+        let block = self.take_one(cache, class, Purpose::Ordinary)?;
+        self.state().caches.count_alloc(class);
+        Some(block)
     }
 
-    /// Gives a block back past the caches. The arena may be gone when this returns.
-    fn give_directly(self, class: Class, block: Offset) {
+    /// Gives a block home past the caches. The arena may be gone when this returns.
+    pub(crate) fn give_past_caches(self, class: Class, block: Offset) {
         self.ending(|| {
             let to = self.backing();
             let mut block = [block.raw()];
@@ -309,19 +335,22 @@ impl Core {
     /// Takes a span for `data` bytes.
     #[cold]
     #[inline(never)]
-    pub(crate) fn take_span(self, data: u64) -> Result<Offset, AllocError> {
-        let caches = &self.state().caches;
-        let take = |from: Backing<'_>| from.slabs.take_span(from.arena, from.classes, data);
-        match self.search(self.attach(), take) {
-            Some(block) => {
-                caches.count_alloc(Class::SPAN);
-                Ok(block)
-            }
-            None => {
-                caches.count_failure(Class::SPAN);
-                Err(AllocError::Exhausted)
-            }
+    pub(crate) fn take_span(self, data: u64, purpose: Purpose) -> Result<Offset, AllocError> {
+        let take = |purpose| {
+            let take = |from: Backing<'_>| {
+                from.slabs
+                    .take_span(from.arena, from.classes, purpose, data)
+            };
+            self.search(self.attach(), take)
+        };
+        let mut found = take(Purpose::Ordinary);
+        if found.is_none() && purpose == Purpose::Urgent {
+            found = take(purpose);
         }
+        if found.is_some() {
+            self.state().caches.count_alloc(Class::SPAN);
+        }
+        self.or_failure(Class::SPAN, found)
     }
 
     /// Gives a span back. The arena may be gone when this returns.
