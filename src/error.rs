@@ -96,7 +96,9 @@ pub enum AllocError {
     TooLarge,
     /// The pool has no block of this size left, and no memory to make one of.
     Exhausted,
-    /// The process has no heap memory for the list of results.
+    /// The pool had no memory for it in the time that it was waited for.
+    TimedOut,
+    /// The process has no heap memory for the list of results, or to note a waiter.
     OutOfMemory,
     /// The alignment asked for is no power of two, or over 4096.
     Alignment,
@@ -107,7 +109,8 @@ impl fmt::Display for AllocError {
         f.write_str(match self {
             Self::TooLarge => "an mbuf holds at most 4 GiB",
             Self::Exhausted => "the pool is exhausted",
-            Self::OutOfMemory => "no heap memory for the list of mbufs",
+            Self::TimedOut => "the pool had no memory in time",
+            Self::OutOfMemory => "no heap memory for the list of mbufs or waiters",
             Self::Alignment => "an alignment is a power of two up to 4096",
         })
     }

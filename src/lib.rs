@@ -57,6 +57,7 @@ mod header;
 mod heap;
 mod mbuf;
 mod pool;
+mod pressure;
 mod registry;
 mod slab;
 mod sync;
@@ -69,8 +70,8 @@ pub use class::LOOM_SLAB;
 pub use error::{AllocError, BuildError, LenError, SystemError};
 pub use header::USER_AREA;
 pub use mbuf::{
-    AppendError, AppendErrorKind, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut, Segments,
-    SegmentsMut, free_bulk,
+    AllocFuture, AppendError, AppendErrorKind, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut,
+    Segments, SegmentsMut, free_bulk,
 };
 pub use pool::{ClassStats, LocalPool, Pool, PoolBuilder, Stats};
 #[cfg(any(loom, shuttle))]

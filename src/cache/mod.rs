@@ -426,13 +426,14 @@ impl Cache {
             .give(to.arena, to.classes, class, &mut blocks[..count]);
     }
 
-    /// Empties the magazines of `class`: a full one goes to the depot, the rest home.
-    pub(crate) unsafe fn flush(&self, to: Backing<'_>, class: Class) {
+    /// Empties the magazines of `class`: a full one goes to the depot, the rest home. Says whether there was anything in them.
+    pub(crate) unsafe fn flush(&self, to: Backing<'_>, class: Class) -> bool {
         let cache = self.class(class);
+        let any = cache.count.get() > 0 || self.has_spare(class);
         // SAFETY: C1.
         unsafe {
             if cache.limit.get() == 0 {
-                return;
+                return false;
             }
             if cache.count.get() == cache.limit.get()
                 && let Some(magazine) = self.load(to, class)
@@ -455,6 +456,7 @@ impl Cache {
             }
             cache.refill.set(1);
         }
+        any
     }
 
     /// Notes one more, or one fewer, local handle; says whether the cache is now to be returned.

@@ -38,7 +38,7 @@ impl From<AllocError> for Code {
     fn from(error: AllocError) -> Self {
         match error {
             AllocError::TooLarge | AllocError::Alignment => Self::ARGUMENT,
-            AllocError::Exhausted | AllocError::OutOfMemory => Self::MEMORY,
+            AllocError::Exhausted | AllocError::TimedOut | AllocError::OutOfMemory => Self::MEMORY,
         }
     }
 }

@@ -74,7 +74,7 @@ impl Mbuf {
         // SAFETY: M1: the handle and its header are ours and not used afterwards.
         unsafe {
             let core = Core::at(self.header, block);
-            if core == local.pool().core() && header.is_plain() && is_unique(header) {
+            if local.may_keep(core) && header.is_plain() && is_unique(header) {
                 header.data.write();
                 local.give(class, block);
                 std::mem::forget(self);

@@ -22,12 +22,14 @@ mod layout;
 #[cfg(feature = "capi")]
 mod outside;
 mod segment;
+mod wait;
 
 pub(crate) use alloc::reserve;
 pub use chain::{AppendError, AppendErrorKind, MAX_CHAIN};
 pub use free::free_bulk;
 pub use layout::Layout;
 pub use segment::{Segment, SegmentMut, Segments, SegmentsMut};
+pub use wait::AllocFuture;
 #[cfg(feature = "capi")]
 pub(crate) use {
     alloc::from_core,

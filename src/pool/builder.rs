@@ -8,6 +8,7 @@ use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::error::BuildError;
 use crate::heap;
+use crate::pressure::{Outside, Told};
 use crate::registry::{Pin, registry};
 use crate::slab::SlabTable;
 
@@ -204,6 +205,7 @@ impl PoolBuilder {
             );
             arena.base().cast().write(state);
         }
+        pin.equip(Box::new(Outside::new(Told::default())));
         pin.open();
         // SAFETY: built, and the pin is the registration's own.
         unsafe { Pool::from_pin(pin) }

@@ -8,11 +8,13 @@ mod reclaim;
 mod state;
 mod stats;
 mod thread;
+mod wait;
 
 pub use builder::PoolBuilder;
 pub use local::LocalPool;
 pub(crate) use state::Core;
 pub use stats::{ClassStats, Stats};
+pub(crate) use wait::Wait;
 
 use crate::error::{AllocError, BuildError};
 use crate::registry::Pin;

@@ -26,6 +26,23 @@ impl Core {
         mut attempt: impl FnMut(Backing<'_>) -> Option<T>,
     ) -> Option<T> {
         let from = self.backing();
+        let moves = from.slabs.transit.moves();
+        let mut was_flushed = false;
+        let found = self.search_for(cache, &mut was_flushed, &mut attempt);
+        // Only then: two waiters who search in vain would wake each other for ever.
+        if was_flushed || from.slabs.transit.moves() != moves {
+            self.made_reachable();
+        }
+        found
+    }
+
+    fn search_for<T>(
+        self,
+        cache: Option<&Cache>,
+        was_flushed: &mut bool,
+        attempt: &mut impl FnMut(Backing<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let from = self.backing();
         for round in 0..SEARCHES {
             let before = from.slabs.transit.snapshot();
             if let Some(found) = attempt(from) {
@@ -33,7 +50,7 @@ impl Core {
             }
             if let (0, Some(cache)) = (round, cache) {
                 // SAFETY: C1: the calling thread's.
-                unsafe { self.flush(cache) };
+                *was_flushed = unsafe { self.flush(cache) };
             }
             if self.free_slabs() {
                 continue;
@@ -120,7 +137,9 @@ impl Core {
         }
         self.free_slabs();
         let from = self.backing();
-        from.slabs.discard_free(from.arena, from.classes)
+        let bytes = from.slabs.discard_free(from.arena, from.classes);
+        self.made_reachable();
+        bytes
     }
 
     /// Makes all that the calling thread has cached of `class` available to every thread.
@@ -128,6 +147,18 @@ impl Core {
         if let Some(cache) = self.attach() {
             // SAFETY: C1: the calling thread's.
             unsafe { cache.flush(self.backing(), class) };
+            self.made_reachable();
+        }
+    }
+
+    /// Makes all that `cache` holds available to every thread.
+    ///
+    /// # Safety
+    /// C1.
+    pub(super) unsafe fn share(self, cache: &Cache) {
+        // SAFETY: C1.
+        if unsafe { self.flush(cache) } {
+            self.made_reachable();
         }
     }
 
@@ -139,18 +170,21 @@ impl Core {
         // SAFETY: C1.
         unsafe {
             self.flush(cache);
+            self.made_reachable();
             self.state().caches.release(self.arena(), cache);
         }
     }
 
-    /// Empties the cache.
+    /// Empties the cache; says whether there was anything in it.
     ///
     /// # Safety
     /// C1.
-    unsafe fn flush(self, cache: &Cache) {
+    pub(super) unsafe fn flush(self, cache: &Cache) -> bool {
+        let mut any = false;
         for class in self.state().classes.all() {
             // SAFETY: C1.
-            unsafe { cache.flush(self.backing(), class) };
+            any |= unsafe { cache.flush(self.backing(), class) };
         }
+        any
     }
 }

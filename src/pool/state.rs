@@ -18,6 +18,9 @@ use std::ptr::NonNull;
 /// Where `key` is when no cache may be used: no pool's identity.
 const NO_KEY: u64 = u64::MAX;
 
+/// Above this the key is how many wait for memory: [`super::wait`]. No identity has all of these bits.
+pub(super) const WAITED: u64 = 0xffff_ffff << 32;
+
 /// With so few blocks in use, or fewer, each free of a closed pool looks whether it was the last.
 const EACH_LOOKS: u64 = if cfg!(loom) { 0 } else { 64 };
 
@@ -25,8 +28,8 @@ const EACH_LOOKS: u64 = if cfg!(loom) { 0 } else { 64 };
 #[repr(C)]
 pub(super) struct State {
     /// The pool's identity while it has handles; [`NO_KEY`] afterwards, so that frees leave the fast path and the last
-    /// of them is noticed.
-    key: AtomicU64,
+    /// of them is noticed; over [`WAITED`] while somebody waits for memory, for the like reason.
+    pub(super) key: AtomicU64,
     id: u64,
     /// Blocks freed since the pool closed, and the number of them at which to sum up again what is left: summing
     /// reads every thread's counters, so it is done seldom while much is left, and at each of the last frees.
@@ -168,9 +171,17 @@ impl Core {
     /// The calling thread's cache, if this is the pool it used last.
     #[inline(always)]
     pub(crate) fn cache<'a>(self) -> Option<&'a Cache> {
-        // Relaxed: the key changes once, when the last handle goes. Who ought to know sees it by whatever told him; a
-        // free that is under way at that moment may still see the old one, which `CacheTable::in_use` allows for.
+        // Relaxed: the key changes when the last handle goes, and when somebody waits. Who ought to know sees it by whatever
+        // told him; a free that is under way at that moment may still see the old one, which `CacheTable::in_use` allows
+        // for, and for waiters `super::wait`.
         thread::find(self.state().key.load(Ordering::Relaxed))
+    }
+
+    /// Whether this is the pool with the identity `key`, and neither closed nor waited for.
+    #[inline(always)]
+    pub(super) fn has_key(self, key: u64) -> bool {
+        // Relaxed: as in `cache`.
+        self.state().key.load(Ordering::Relaxed) == key
     }
 
     /// Makes the pool's caches unusable and its frees exact: called when the last handle goes.
@@ -226,7 +237,13 @@ impl Core {
     fn find(self, class: Class) -> Option<Offset> {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
-            Some(cache) => unsafe { self.find_with(cache, class) },
+            Some(cache) => unsafe {
+                let found = self.find_with(cache, class);
+                if self.is_waited_for() {
+                    self.share(cache);
+                }
+                found
+            },
             None => self.find_past_caches(None, class),
         }
     }
@@ -267,12 +284,19 @@ impl Core {
             if let Some(block) = cache.pop(class) {
                 return Some(block);
             }
-            if cache.refill(self.backing(), class) || self.scavenge(cache, class) {
-                // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
-                return cache.pop(class);
+            if self.is_waited_for() {
+                // Others wait for what a refill would take beyond the block.
+                return self.find_past_caches(Some(cache), class);
             }
+            if !cache.refill(self.backing(), class) && !self.scavenge(cache, class) {
+                return None;
+            }
+            // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
+            let block = cache.pop(class);
+            // On the way it may have hidden more than it took.
+            self.made_reachable();
+            block
         }
-        None
     }
 
     /// Gives a free block of `class` back, in the calling thread's name.
@@ -293,6 +317,11 @@ impl Core {
     pub(crate) fn give_slowly(self, class: Class, block: Offset) {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
+            Some(cache) if self.has_handles() && self.is_waited_for() => unsafe {
+                self.flush(cache);
+                self.give_past_caches(class, block);
+            },
+            // SAFETY: C1.
             Some(cache) if self.has_handles() => unsafe { self.give_with(cache, class, block) },
             _ => self.give_past_caches(class, block),
         }
@@ -307,10 +336,15 @@ impl Core {
     pub(crate) unsafe fn give_with(self, cache: &Cache, class: Class, block: Offset) {
         // SAFETY: C1.
         unsafe {
+            if cache.push(class, block) {
+                return;
+            }
+            cache.spill(self.backing(), class);
+            // Before the push, with which the arena may go (C3).
+            self.made_reachable();
+            // A spill makes room. Who was woken may have used it, if he is so bold as to run here.
             if !cache.push(class, block) {
-                cache.spill(self.backing(), class);
-                let pushed = cache.push(class, block);
-                debug_assert!(pushed, "a spill makes room");
+                self.give_past_caches(class, block);
             }
         }
     }
@@ -373,6 +407,9 @@ impl Core {
         // Before the step: the caller's block keeps the arena mapped only until then.
         let pin = registry().pin(self.id());
         last_step();
+        if pin.is_some() {
+            self.made_reachable();
+        }
         // After it, the read-modify-write in `is_closed` orders it before or after those of all other last steps.
         if let Some(pin) = pin
             && pin.is_closed()
