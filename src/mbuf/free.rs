@@ -154,7 +154,8 @@ unsafe fn free_members(core: Core, first: Offset) -> Option<Option<Offset>> {
         while let Some(segment) = next {
             let header = core.header(segment);
             let is_alike = header.class() == class && class != Class::SPAN;
-            let is_own = header.owner() == segment && header.flags() & flags::RESERVE == 0;
+            // On its own data, and not to go back to the reserve.
+            let is_own = header.flags() & (flags::COPY | flags::RESERVE) == 0;
             if !is_alike || !is_own || !is_unique(header) {
                 break;
             }

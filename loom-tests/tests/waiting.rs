@@ -1,0 +1,141 @@
+//! Waiting for memory: no free and no waiter miss each other. A waiter that nobody wakes is a deadlock, which loom finds.
+#![cfg(loom)]
+
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread::{self, Thread};
+use loom_tests::{Bound, THREE_THREADS, USUAL, assert_all_home, explore};
+use mbuf::{LOOM_SLAB, Mbuf, Pool};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for an mbuf; `begun` is called when the wait has begun, each time.
+fn wait_for_one(pool: &Pool, begun: impl Fn()) -> Mbuf {
+    let mut future = pin!(pool.alloc_async(64));
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        if let Poll::Ready(mbuf) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return mbuf.unwrap();
+        }
+        begun();
+        thread::park();
+    }
+}
+
+/// A full pool of one slab, with what fills it.
+fn full_pool() -> (Pool, Vec<Mbuf>) {
+    let pool = Pool::builder().capacity(LOOM_SLAB).build().unwrap();
+    let held = std::iter::from_fn(|| pool.alloc(64).ok()).collect();
+    (pool, held)
+}
+
+/// The thread has a cache of its own or not; it ends afterwards.
+fn a_free_and_the_end_of_its_thread(name: &str, is_warm: bool, bound: Bound) {
+    explore(name, bound, move || {
+        let (pool, mut held) = full_pool();
+        let mbuf = held.pop();
+        let other = pool.clone();
+        if is_warm {
+            drop(mbuf);
+            pool.trim();
+            let thread = thread::spawn(move || drop(other.alloc(64)));
+            drop(wait_for_one(&pool, || ()));
+            thread.join().unwrap();
+        } else {
+            let thread = thread::spawn(move || drop((mbuf, other)));
+            drop(wait_for_one(&pool, || ()));
+            thread.join().unwrap();
+        }
+        drop(held);
+        assert_all_home(&pool);
+    });
+}
+
+#[test]
+fn a_waiter_and_a_free_do_not_miss_each_other() {
+    let name = "a_waiter_and_a_free_do_not_miss_each_other";
+    a_free_and_the_end_of_its_thread(name, false, USUAL);
+}
+
+#[test]
+fn a_waiter_and_a_fast_free_do_not_miss_each_other() {
+    let name = "a_waiter_and_a_fast_free_do_not_miss_each_other";
+    a_free_and_the_end_of_its_thread(name, true, USUAL);
+}
+
+/// The thread that frees lives on, and has filled a magazine: the fences are all that there is.
+#[test]
+fn a_waiter_and_a_spill_do_not_miss_each_other() {
+    explore("a_waiter_and_a_spill_do_not_miss_each_other", USUAL, || {
+        let (pool, mut held) = full_pool();
+        let other = pool.clone();
+        let thread = thread::spawn(move || drop(wait_for_one(&other, || ())));
+        held.truncate(held.len() - 3);
+        thread.join().unwrap();
+        drop(held);
+        assert_all_home(&pool);
+    });
+}
+
+/// Who knows that somebody waits and frees one mbuf, whichever way, wakes him.
+fn a_free_that_knows(name: &str, bound: Bound, free: impl Fn(&Pool, Mbuf) + Send + Sync + 'static) {
+    explore(name, bound, move || {
+        let (pool, mut held) = full_pool();
+        let local = pool.local();
+        let is_waiting = Arc::new(AtomicBool::new(false));
+        let (other, waits) = (pool.clone(), is_waiting.clone());
+        let thread = thread::spawn(move || {
+            drop(wait_for_one(&other, || {
+                waits.store(true, Ordering::Release)
+            }));
+        });
+        while !is_waiting.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+        free(&pool, held.pop().unwrap());
+        thread.join().unwrap();
+        drop((held, local));
+        assert_all_home(&pool);
+    });
+}
+
+#[test]
+fn a_free_after_the_wait_began_wakes() {
+    let name = "a_free_after_the_wait_began_wakes";
+    a_free_that_knows(name, USUAL, |_, mbuf| drop(mbuf));
+}
+
+#[test]
+fn a_local_free_after_the_wait_began_wakes() {
+    let name = "a_local_free_after_the_wait_began_wakes";
+    a_free_that_knows(name, USUAL, |pool, mbuf| pool.local().free(mbuf));
+}
+
+/// One block for two waiters, who end: the second gets it from the first. A third gives up meanwhile.
+#[test]
+fn two_waiters_share_a_block() {
+    explore("two_waiters_share_a_block", THREE_THREADS, || {
+        let (pool, mut held) = full_pool();
+        let threads = [pool.clone(), pool.clone()]
+            .map(|pool| thread::spawn(move || drop(wait_for_one(&pool, || ()))));
+        let mut gives_up = Box::pin(pool.alloc_async(64));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(gives_up.as_mut().poll(&mut context).is_pending());
+        drop(held.pop());
+        drop(gives_up);
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
+        drop(held);
+        assert_all_home(&pool);
+    });
+}
