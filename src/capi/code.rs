@@ -48,7 +48,8 @@ impl From<BuildError> for Code {
         match error {
             BuildError::Capacity { .. }
             | BuildError::MagazineSize { .. }
-            | BuildError::UrgentReserve { .. } => Self::ARGUMENT,
+            | BuildError::UrgentReserve { .. }
+            | BuildError::Watermarks { .. } => Self::ARGUMENT,
             BuildError::Reserve(_)
             | BuildError::HugePages(_)
             | BuildError::Prefault(_)

@@ -126,7 +126,8 @@ impl Drop for LocalPool {
         // more.
         unsafe {
             if cache.use_locally(false) {
-                self.pool.core().return_cache(cache);
+                let pin = &self.pool.handle.pin;
+                self.pool.core().return_cache(cache, pin);
             }
         }
     }

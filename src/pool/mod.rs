@@ -2,6 +2,7 @@
 
 mod builder;
 mod local;
+mod marks;
 #[cfg(feature = "capi")]
 mod outside;
 mod reclaim;

@@ -8,6 +8,7 @@ use super::state::Core;
 use crate::arena::Offset;
 use crate::cache::{Backing, Cache};
 use crate::class::Class;
+use crate::registry::Pin;
 use crate::slab::Purpose;
 
 /// How often a search is repeated because memory was on the move: more often than other threads can move what there is,
@@ -31,7 +32,7 @@ impl Core {
         let found = self.search_for(cache, &mut was_flushed, &mut attempt);
         // Only then: two waiters who search in vain would wake each other for ever.
         if was_flushed || from.slabs.transit.moves() != moves {
-            self.made_reachable();
+            self.made_reachable(None);
         }
         found
     }
@@ -138,7 +139,8 @@ impl Core {
         self.free_slabs();
         let from = self.backing();
         let bytes = from.slabs.discard_free(from.arena, from.classes);
-        self.made_reachable();
+        self.made_reachable(None);
+        self.weigh(None);
         bytes
     }
 
@@ -147,7 +149,8 @@ impl Core {
         if let Some(cache) = self.attach() {
             // SAFETY: C1: the calling thread's.
             unsafe { cache.flush(self.backing(), class) };
-            self.made_reachable();
+            self.made_reachable(None);
+            self.weigh(None);
         }
     }
 
@@ -158,21 +161,22 @@ impl Core {
     pub(super) unsafe fn share(self, cache: &Cache) {
         // SAFETY: C1.
         if unsafe { self.flush(cache) } {
-            self.made_reachable();
+            self.made_reachable(None);
         }
     }
 
-    /// Returns the calling thread's cache, flushed.
+    /// Returns the calling thread's cache, flushed. `pin` is the pool's.
     ///
     /// # Safety
     /// C1, and the cache is not used again.
-    pub(super) unsafe fn return_cache(self, cache: &Cache) {
+    pub(super) unsafe fn return_cache(self, cache: &Cache, pin: &Pin) {
         // SAFETY: C1.
         unsafe {
             self.flush(cache);
-            self.made_reachable();
+            self.made_reachable(Some(pin));
             self.state().caches.release(self.arena(), cache);
         }
+        self.weigh(Some(pin));
     }
 
     /// Empties the cache; says whether there was anything in it.

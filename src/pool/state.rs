@@ -1,5 +1,6 @@
 //! The pool's state at the base of its arena, and [`Core`]: what pools and mbufs do with blocks.
 
+use super::marks::Marks;
 use super::thread;
 use crate::arena::{Arena, Offset};
 use crate::cache::{Backing, Cache, CacheTable};
@@ -44,6 +45,7 @@ pub(super) struct State {
     pub(super) slabs: CachePadded<SlabTable>,
     pub(super) depot: CachePadded<Depot>,
     pub(super) caches: CachePadded<CacheTable>,
+    pub(super) marks: CachePadded<Marks>,
 }
 
 impl State {
@@ -54,6 +56,7 @@ impl State {
         slabs: SlabTable,
         depot: Depot,
         caches: CacheTable,
+        marks: Marks,
     ) -> Self {
         Self {
             key: AtomicU64::new(id.raw()),
@@ -68,6 +71,7 @@ impl State {
             slabs: CachePadded::new(slabs),
             depot: CachePadded::new(depot),
             caches: CachePadded::new(caches),
+            marks: CachePadded::new(marks),
         }
     }
 }
@@ -209,28 +213,30 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn take_slowly(self, class: Class) -> Result<Offset, AllocError> {
-        self.or_failure(class, self.find(class))
+        self.conclude(class, self.find(class))
     }
 
     /// As [`take`](Self::take), and out of the reserve when that fails: says whether it was.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_urgently(self, class: Class) -> Result<(Offset, bool), AllocError> {
-        if let Some(block) = self.find(class) {
-            return Ok((block, false));
+        let mut found = self.find(class);
+        let of_reserve = found.is_none();
+        if of_reserve {
+            found = self.take_one(self.attach(), class, Purpose::Urgent);
+            if found.is_some() {
+                self.state().caches.count_alloc(class);
+            }
         }
-        let found = self.take_one(self.attach(), class, Purpose::Urgent);
-        if found.is_some() {
-            self.state().caches.count_alloc(class);
-        }
-        Ok((self.or_failure(class, found)?, true))
+        Ok((self.conclude(class, found)?, of_reserve))
     }
 
-    /// Counts it as a failure if there is no block.
-    fn or_failure(self, class: Class, found: Option<Offset>) -> Result<Offset, AllocError> {
+    /// The end of a search for a block, which counts as a failure if there is none.
+    fn conclude(self, class: Class, found: Option<Offset>) -> Result<Offset, AllocError> {
         if found.is_none() {
             self.state().caches.count_failure(class);
         }
+        self.weigh(None);
         found.ok_or(AllocError::Exhausted)
     }
 
@@ -273,7 +279,7 @@ impl Core {
         class: Class,
     ) -> Result<Offset, AllocError> {
         // SAFETY: C1.
-        self.or_failure(class, unsafe { self.find_with(cache, class) })
+        self.conclude(class, unsafe { self.find_with(cache, class) })
     }
 
     /// # Safety
@@ -294,7 +300,7 @@ impl Core {
             // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
             let block = cache.pop(class);
             // On the way it may have hidden more than it took.
-            self.made_reachable();
+            self.made_reachable(None);
             block
         }
     }
@@ -339,12 +345,17 @@ impl Core {
             if cache.push(class, block) {
                 return;
             }
+            // Keeps the arena mapped until the pool is weighed.
+            let pin = self.has_marks().then(|| registry().pin(self.id()));
             cache.spill(self.backing(), class);
             // Before the push, with which the arena may go (C3).
-            self.made_reachable();
+            self.made_reachable(None);
             // A spill makes room. Who was woken may have used it, if he is so bold as to run here.
             if !cache.push(class, block) {
                 self.give_past_caches(class, block);
+            }
+            if let Some(Some(pin)) = pin {
+                self.weigh(Some(&pin));
             }
         }
     }
@@ -384,7 +395,7 @@ impl Core {
         if found.is_some() {
             self.state().caches.count_alloc(Class::SPAN);
         }
-        self.or_failure(Class::SPAN, found)
+        self.conclude(Class::SPAN, found)
     }
 
     /// Gives a span back. The arena may be gone when this returns.
@@ -408,7 +419,8 @@ impl Core {
         let pin = registry().pin(self.id());
         last_step();
         if pin.is_some() {
-            self.made_reachable();
+            self.made_reachable(pin.as_ref());
+            self.weigh(pin.as_ref());
         }
         // After it, the read-modify-write in `is_closed` orders it before or after those of all other last steps.
         if let Some(pin) = pin

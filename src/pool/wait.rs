@@ -24,7 +24,7 @@
 use super::Pool;
 use super::state::{Core, WAITED};
 use crate::pressure::{Outside, Ticket};
-use crate::registry::registry;
+use crate::registry::{Pin, registry};
 use crate::sync::{Ordering, fence};
 use std::task::Waker;
 
@@ -40,22 +40,29 @@ impl Core {
         is_waited(self.state().key.load(Ordering::Relaxed))
     }
 
-    /// The caller has put memory where other threads reach it: wakes who waits. Called where the arena is mapped.
-    pub(super) fn made_reachable(self) {
+    /// The caller has put memory where other threads reach it: wakes who waits. Called where the arena is mapped, with the pin that
+    /// sees to it, if there is one at hand.
+    pub(super) fn made_reachable(self, pin: Option<&Pin>) {
         // Pairs with the fence in `Wait::begin`: see the module's documentation.
         fence(Ordering::SeqCst);
         if self.is_waited_for() {
-            self.wake_waiters();
+            self.with_outside(pin, |outside| outside.waiters.wake_all());
         }
     }
 
+    /// Does something with what of the pool lies outside its arena, unless its handles are gone.
     #[cold]
     #[inline(never)]
-    fn wake_waiters(self) {
-        if let Some(pin) = registry().pin(self.id())
+    pub(super) fn with_outside(self, pin: Option<&Pin>, act: impl FnOnce(&Outside)) {
+        let own = match pin {
+            Some(_) => None,
+            None => registry().pin(self.id()),
+        };
+        if let Some(pin) = pin.or(own.as_ref())
+            && !pin.is_closed()
             && let Some(outside) = pin.outside()
         {
-            outside.waiters.wake_all();
+            act(outside);
         }
     }
 

@@ -12,6 +12,16 @@ pub(crate) struct Told {
     pub(crate) recovered: Option<Call>,
 }
 
+impl Told {
+    /// Calls who wants to know that the pool is low, or that it is not any more.
+    pub(crate) fn tell(&self, is_low: bool) {
+        let call = if is_low { &self.low } else { &self.recovered };
+        if let Some(call) = call {
+            call();
+        }
+    }
+}
+
 impl fmt::Debug for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Told")

@@ -1,4 +1,5 @@
-//! Waiting for memory: no free and no waiter miss each other. A waiter that nobody wakes is a deadlock, which loom finds.
+//! Back-pressure: no free and no waiter miss each other, and calls at watermarks alternate. A waiter that nobody wakes is a deadlock,
+//! which loom finds.
 #![cfg(loom)]
 
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -138,4 +139,68 @@ fn two_waiters_share_a_block() {
         drop(held);
         assert_all_home(&pool);
     });
+}
+
+/// Two threads take the pool over its marks and back. Each call finds what the one before it left, and at the end the
+/// pool is told to be as it is.
+fn calls_alternate(name: &str, bound: Bound, uses_the_pool: bool) {
+    explore(name, bound, move || {
+        let is_low = Arc::new(AtomicBool::new(false));
+        let note = |low: bool| {
+            let is_low = is_low.clone();
+            // Not by exchange: loom would find two calls at once.
+            move || {
+                assert_ne!(is_low.load(Ordering::Relaxed), low);
+                thread::yield_now();
+                is_low.store(low, Ordering::Relaxed);
+            }
+        };
+        let pool = Pool::builder()
+            .capacity(2 * LOOM_SLAB)
+            .watermarks(LOOM_SLAB / 2, LOOM_SLAB)
+            .on_low(note(true))
+            .on_recovered(note(false))
+            .build()
+            .unwrap();
+        let held: Vec<_> = std::iter::from_fn(|| pool.alloc(64).ok()).collect();
+        assert!(is_low.load(Ordering::Relaxed));
+        let (other, theirs) = (pool.clone(), pool.alloc(0));
+        assert!(theirs.is_err());
+        let mut halves = held.into_iter();
+        let mine: Vec<_> = halves.by_ref().take(3).collect();
+        let rest: Vec<_> = halves.collect();
+        let thread = thread::spawn(move || {
+            drop(rest);
+            if uses_the_pool {
+                other.trim();
+            }
+        });
+        drop(mine);
+        if uses_the_pool {
+            drop(pool.alloc(64));
+        }
+        thread.join().unwrap();
+        // A thread may be joined before its cache is back.
+        pool.trim();
+        assert_all_home(&pool);
+        pool.trim();
+        // The thread may be about to tell it.
+        for _ in 0..20 {
+            if !is_low.load(Ordering::Relaxed) {
+                return;
+            }
+            thread::yield_now();
+        }
+        panic!("the recovery was not told");
+    });
+}
+
+#[test]
+fn a_recovery_is_told_once() {
+    calls_alternate("a_recovery_is_told_once", USUAL, false);
+}
+
+#[test]
+fn calls_alternate_while_the_pool_is_used() {
+    calls_alternate("calls_alternate_while_the_pool_is_used", USUAL, true);
 }
