@@ -54,12 +54,7 @@ pub enum BuildError {
         asked: u64,
     },
     /// The low [watermark](crate::PoolBuilder::watermarks) is over the high one, or that over the capacity.
-    Watermarks {
-        /// Bytes asked for.
-        low: u64,
-        /// Bytes asked for.
-        high: u64,
-    },
+    Watermarks,
     /// The system refused to reserve the address space.
     Reserve(SystemError),
     /// The system has too few explicit huge pages, or none at all.
@@ -85,11 +80,8 @@ impl fmt::Display for BuildError {
             Self::UrgentReserve { asked } => {
                 write!(f, "a reserve of {asked} bytes leaves no slab for the rest")
             }
-            Self::Watermarks { low, high } => {
-                write!(
-                    f,
-                    "watermarks of {low} and {high} bytes are not in order up to the capacity"
-                )
+            Self::Watermarks => {
+                f.write_str("the watermarks are not in order, or over the capacity")
             }
             Self::Reserve(why) => write!(f, "no address space for the pool: {why}"),
             Self::HugePages(why) => write!(f, "not enough explicit huge pages: {why}"),

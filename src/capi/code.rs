@@ -49,7 +49,7 @@ impl From<BuildError> for Code {
             BuildError::Capacity { .. }
             | BuildError::MagazineSize { .. }
             | BuildError::UrgentReserve { .. }
-            | BuildError::Watermarks { .. } => Self::ARGUMENT,
+            | BuildError::Watermarks => Self::ARGUMENT,
             BuildError::Reserve(_)
             | BuildError::HugePages(_)
             | BuildError::Prefault(_)

@@ -213,7 +213,7 @@ impl PoolBuilder {
         parts.slabs = parts.slabs.with_reserve(&classes, self.urgent_reserve);
         let (low, high) = self.watermarks;
         if low > high || high > u64::from(parts.slabs.count()) * classes.slab_bytes() {
-            return Err(BuildError::Watermarks { low, high });
+            return Err(BuildError::Watermarks);
         }
         if keep {
             parts.slabs = parts.slabs.watched();
