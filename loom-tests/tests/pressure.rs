@@ -10,6 +10,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 struct Unpark(Thread);
 
@@ -121,86 +122,98 @@ fn a_local_free_after_the_wait_began_wakes() {
     a_free_that_knows(name, USUAL, |pool, mbuf| pool.local().free(mbuf));
 }
 
-/// One block for two waiters, who end: the second gets it from the first. A third gives up meanwhile.
+/// One block for two waiters: one gets it from the other, or by what the other does in the pool afterwards. A third gives up
+/// meanwhile.
 #[test]
 fn two_waiters_share_a_block() {
-    explore("two_waiters_share_a_block", THREE_THREADS, || {
+    let bound = Bound {
+        longest: Duration::from_secs(15),
+        ..THREE_THREADS
+    };
+    explore("two_waiters_share_a_block", bound, || {
         let (pool, mut held) = full_pool();
-        let threads = [pool.clone(), pool.clone()]
-            .map(|pool| thread::spawn(move || drop(wait_for_one(&pool, || ()))));
+        let other = pool.clone();
+        let thread = thread::spawn(move || drop(wait_for_one(&other, || ())));
         let mut gives_up = Box::pin(pool.alloc_async(64));
         let mut context = Context::from_waker(Waker::noop());
         assert!(gives_up.as_mut().poll(&mut context).is_pending());
         drop(held.pop());
         drop(gives_up);
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
+        drop(wait_for_one(&pool, || ()));
+        pool.trim();
+        thread.join().unwrap();
         drop(held);
         assert_all_home(&pool);
     });
 }
 
-/// Two threads take the pool over its marks and back. Each call finds what the one before it left, and at the end the
-/// pool is told to be as it is.
-fn calls_alternate(name: &str, bound: Bound, uses_the_pool: bool) {
-    explore(name, bound, move || {
-        let is_low = Arc::new(AtomicBool::new(false));
-        let note = |low: bool| {
-            let is_low = is_low.clone();
-            // Not by exchange: loom would find two calls at once.
-            move || {
-                assert_ne!(is_low.load(Ordering::Relaxed), low);
-                thread::yield_now();
-                is_low.store(low, Ordering::Relaxed);
-            }
-        };
-        let pool = Pool::builder()
-            .capacity(2 * LOOM_SLAB)
-            .watermarks(LOOM_SLAB / 2, LOOM_SLAB)
-            .on_low(note(true))
-            .on_recovered(note(false))
-            .build()
-            .unwrap();
-        let held: Vec<_> = std::iter::from_fn(|| pool.alloc(64).ok()).collect();
-        assert!(is_low.load(Ordering::Relaxed));
-        let (other, theirs) = (pool.clone(), pool.alloc(0));
-        assert!(theirs.is_err());
-        let mut halves = held.into_iter();
-        let mine: Vec<_> = halves.by_ref().take(3).collect();
-        let rest: Vec<_> = halves.collect();
-        let thread = thread::spawn(move || {
-            drop(rest);
-            if uses_the_pool {
-                other.trim();
-            }
-        });
-        drop(mine);
-        if uses_the_pool {
-            drop(pool.alloc(64));
-        }
-        thread.join().unwrap();
-        // A thread may be joined before its cache is back.
-        pool.trim();
-        assert_all_home(&pool);
-        pool.trim();
-        // The thread may be about to tell it.
-        for _ in 0..20 {
-            if !is_low.load(Ordering::Relaxed) {
-                return;
-            }
+/// A pool of two slabs, of four blocks each, which is low with one free and has recovered with four; and whether it is low, as told.
+/// Of two calls in a row, or at once, one fails.
+fn marked_pool() -> (Pool, Arc<AtomicBool>) {
+    let is_low = Arc::new(AtomicBool::new(false));
+    let note = |low: bool| {
+        let is_low = is_low.clone();
+        // Not by exchange: others are to find the call under way.
+        move || {
+            assert_ne!(is_low.load(Ordering::Relaxed), low, "calls alternate");
             thread::yield_now();
+            is_low.store(low, Ordering::Relaxed);
         }
-        panic!("the recovery was not told");
+    };
+    let builder = Pool::builder()
+        .capacity(2 * LOOM_SLAB)
+        .watermarks(LOOM_SLAB / 2, LOOM_SLAB)
+        .on_low(note(true))
+        .on_recovered(note(false));
+    (builder.build().unwrap(), is_low)
+}
+
+/// A thread that was joined may still be about to tell it.
+fn assert_recovered(is_low: &AtomicBool) {
+    for _ in 0..20 {
+        if !is_low.load(Ordering::Relaxed) {
+            return;
+        }
+        thread::yield_now();
+    }
+    panic!("the recovery was not told");
+}
+
+/// The pool recovers while one is told that it is low, or before, or afterwards. Nobody looks again later.
+#[test]
+fn a_recovery_is_not_missed() {
+    explore("a_recovery_is_not_missed", USUAL, || {
+        let (pool, is_low) = marked_pool();
+        let mut held: Vec<_> = (0..5).map(|_| pool.alloc(64).unwrap()).collect();
+        assert!(!is_low.load(Ordering::Relaxed));
+        let most = held.split_off(1);
+        let thread = thread::spawn(move || drop(most));
+        held.push(pool.alloc(64).unwrap());
+        thread.join().unwrap();
+        assert_recovered(&is_low);
+        drop(held);
+        assert_all_home(&pool);
     });
 }
 
+/// Two threads bring back what fills the pool, and use it meanwhile.
 #[test]
-fn a_recovery_is_told_once() {
-    calls_alternate("a_recovery_is_told_once", USUAL, false);
-}
-
-#[test]
-fn calls_alternate_while_the_pool_is_used() {
-    calls_alternate("calls_alternate_while_the_pool_is_used", USUAL, true);
+fn calls_alternate() {
+    explore("calls_alternate", USUAL, || {
+        let (pool, is_low) = marked_pool();
+        let mut held: Vec<_> = std::iter::from_fn(|| pool.alloc(64).ok()).collect();
+        assert!(is_low.load(Ordering::Relaxed));
+        let other = pool.clone();
+        let rest = held.split_off(3);
+        let thread = thread::spawn(move || {
+            drop(rest);
+            other.trim();
+        });
+        drop(held);
+        drop(pool.alloc(64));
+        thread.join().unwrap();
+        pool.trim();
+        assert_all_home(&pool);
+        assert_recovered(&is_low);
+    });
 }

@@ -169,7 +169,8 @@ impl Pool {
     ///
     /// # Errors
     /// [`AllocError::TooLarge`] over 4 GiB; [`AllocError::Exhausted`] when the pool has no memory for it left, neither
-    /// free nor with another size. Both in bounded time.
+    /// free nor with another size. Both in bounded time; [`alloc_timeout`](Self::alloc_timeout) and
+    /// [`alloc_async`](Self::alloc_async) wait for memory instead.
     ///
     /// # Cost
     /// A few nanoseconds: a thread-local lookup, a pop from the thread's loaded magazine, and the first cache line of the

@@ -11,7 +11,8 @@ use std::task::{Context, Poll};
 #[cfg(not(any(loom, shuttle)))]
 use std::time::{Duration, Instant};
 
-/// An mbuf, once there is memory for it: [`Pool::alloc_async`]. Dropping it ends the wait.
+/// An mbuf, once there is memory for it: [`Pool::alloc_async`]. Dropping it ends the wait; one that has begun to wait and is forgotten
+/// (`mem::forget`) keeps its pool open, and its allocs and frees on the slow path.
 #[must_use = "futures do nothing unless polled"]
 pub struct AllocFuture {
     wait: Wait,
@@ -109,6 +110,9 @@ impl Pool {
         match self.alloc(size) {
             Err(AllocError::Exhausted) => {}
             other => return other,
+        }
+        if !heap::has_room() {
+            return Err(AllocError::OutOfMemory);
         }
         // So late that it cannot be told is never.
         let deadline = Instant::now().checked_add(timeout);
