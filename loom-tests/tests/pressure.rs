@@ -147,7 +147,7 @@ fn two_waiters_share_a_block() {
     });
 }
 
-/// A pool of two slabs, of four blocks each, which is low with one free and has recovered with four; and whether it is low, as told.
+/// A pool of two slabs, of four blocks each, which is low with one that is free and has recovered with four; and whether it is low, as told.
 /// Of two calls in a row, or at once, one fails.
 fn marked_pool() -> (Pool, Arc<AtomicBool>) {
     let is_low = Arc::new(AtomicBool::new(false));
@@ -184,7 +184,7 @@ fn assert_recovered(is_low: &AtomicBool) {
 fn a_recovery_is_not_missed() {
     explore("a_recovery_is_not_missed", USUAL, || {
         let (pool, is_low) = marked_pool();
-        let mut held: Vec<_> = (0..5).map(|_| pool.alloc(64).unwrap()).collect();
+        let mut held: Vec<_> = (0..6).map(|_| pool.alloc(64).unwrap()).collect();
         assert!(!is_low.load(Ordering::Relaxed));
         let most = held.split_off(1);
         let thread = thread::spawn(move || drop(most));
