@@ -243,13 +243,15 @@ impl Core {
     fn find(self, class: Class) -> Option<Offset> {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
-            Some(cache) => unsafe {
-                let found = self.find_with(cache, class);
-                if self.is_waited_for() {
-                    self.share(cache);
-                }
+            Some(cache) if self.is_waited_for() => unsafe {
+                // Others wait for what a refill would take beyond the block, and for what is there already.
+                let found = cache.pop(class);
+                let found = found.or_else(|| self.find_past_caches(Some(cache), class));
+                self.share(cache);
                 found
             },
+            // SAFETY: C1.
+            Some(cache) => unsafe { self.find_with(cache, class) },
             None => self.find_past_caches(None, class),
         }
     }
@@ -267,7 +269,7 @@ impl Core {
         }
     }
 
-    /// Takes a block of `class` with `cache`, whose loaded magazine may be empty.
+    /// Takes a block of `class` with `cache`, whose loaded magazine is empty.
     ///
     /// # Safety
     /// C1: `cache` is the calling thread's and this pool's.
@@ -278,10 +280,17 @@ impl Core {
         cache: &Cache,
         class: Class,
     ) -> Result<Offset, AllocError> {
-        // SAFETY: C1.
-        self.conclude(class, unsafe { self.find_with(cache, class) })
+        let found = if self.is_waited_for() {
+            self.find_past_caches(Some(cache), class)
+        } else {
+            // SAFETY: C1.
+            unsafe { self.find_with(cache, class) }
+        };
+        self.conclude(class, found)
     }
 
+    /// Takes a block from `cache`, refilled if need be, while nobody waits.
+    ///
     /// # Safety
     /// C1.
     unsafe fn find_with(self, cache: &Cache, class: Class) -> Option<Offset> {
@@ -289,10 +298,6 @@ impl Core {
         unsafe {
             if let Some(block) = cache.pop(class) {
                 return Some(block);
-            }
-            if self.is_waited_for() {
-                // Others wait for what a refill would take beyond the block.
-                return self.find_past_caches(Some(cache), class);
             }
             if !cache.refill(self.backing(), class) && !self.scavenge(cache, class) {
                 return None;
@@ -323,12 +328,14 @@ impl Core {
     pub(crate) fn give_slowly(self, class: Class, block: Offset) {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
-            Some(cache) if self.has_handles() && self.is_waited_for() => unsafe {
+            Some(cache) if self.has_key(self.id().raw()) => unsafe {
+                self.give_with(cache, class, block);
+            },
+            // SAFETY: C1.
+            Some(cache) if self.is_waited_for() => unsafe {
                 self.flush(cache);
                 self.give_past_caches(class, block);
             },
-            // SAFETY: C1.
-            Some(cache) if self.has_handles() => unsafe { self.give_with(cache, class, block) },
             _ => self.give_past_caches(class, block),
         }
     }

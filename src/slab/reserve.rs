@@ -1,6 +1,6 @@
 //! The reserve: slabs that only urgent allocations may open.
 //!
-//! A count of free slabs says how many may go before the reserve begins. It is never below the number of slabs whose `taken` bit
+//! A count of free slabs, in pools that have a reserve, says how many may go before it begins. It is never below the number of slabs whose `taken` bit
 //! is clear: who claims a slab takes it off the count afterwards, who releases one adds it before. So whoever has a claim can
 //! take it off, and what an ordinary claim must leave is left.
 //!
@@ -47,11 +47,15 @@ impl SlabTable {
     pub(super) fn would_admit(&self, purpose: Purpose, slabs: u32) -> bool {
         // Relaxed: slabs that were given back before a search began are in it, by what told the search of it.
         purpose == Purpose::Urgent
+            || self.reserve == 0
             || self.free.load(Ordering::Relaxed) >= slabs.saturating_add(self.reserve)
     }
 
     /// Takes `slabs`, whose bits the caller has claimed, off the count of free ones. Refused, the claim is to be given up.
     pub(super) fn admit(&self, purpose: Purpose, slabs: u32) -> Admission {
+        if self.reserve == 0 {
+            return Admission::Free;
+        }
         // Relaxed, all: the count alone decides; what a slab holds is ordered by its bit.
         let relaxed = Ordering::Relaxed;
         let ordinary = |free: u32| free.checked_sub(slabs).filter(|left| *left >= self.reserve);
@@ -68,8 +72,10 @@ impl SlabTable {
 
     /// Adds slabs to the count whose bits the caller is about to clear.
     pub(super) fn discharge(&self, slabs: u32) {
-        // Relaxed: as in `admit`.
-        self.free.fetch_add(slabs, Ordering::Relaxed);
+        if self.reserve > 0 {
+            // Relaxed: as in `admit`.
+            self.free.fetch_add(slabs, Ordering::Relaxed);
+        }
     }
 
     /// Whether blocks of slab `index` that are at home or not carved may be had for `purpose`.
