@@ -10,8 +10,8 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(1
 
 /// A pool, for tasks that rather wait than fail when it is exhausted.
 ///
-/// Nobody is told when an mbuf is freed, on whatever thread that is: that is what makes a free cheap. So who waits tries again, after a
-/// pause. For this to end, who waits holds nothing that others wait for: see where it is called.
+/// What is waited for may be several mbufs together, or a wrapped owner, which `Pool::alloc_async` does not offer: so it is tried again
+/// after a pause. For this to end, who waits holds nothing that others wait for: see where it is called.
 #[derive(Clone, Debug)]
 pub struct Memory {
     pool: Pool,
