@@ -143,3 +143,22 @@ impl fmt::Display for LenError {
 }
 
 impl std::error::Error for LenError {}
+
+/// For who reads and writes: of the kind `OutOfMemory`, `TimedOut` or `InvalidInput`, with the error itself.
+impl From<AllocError> for std::io::Error {
+    fn from(error: AllocError) -> Self {
+        let kind = match error {
+            AllocError::Exhausted | AllocError::OutOfMemory => std::io::ErrorKind::OutOfMemory,
+            AllocError::TimedOut => std::io::ErrorKind::TimedOut,
+            AllocError::TooLarge | AllocError::Alignment => std::io::ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// As above: of the kind `InvalidInput`.
+impl From<LenError> for std::io::Error {
+    fn from(error: LenError) -> Self {
+        Self::new(std::io::ErrorKind::InvalidInput, error)
+    }
+}
