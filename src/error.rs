@@ -48,6 +48,13 @@ pub enum BuildError {
         /// Blocks asked for.
         asked: u32,
     },
+    /// The [reserve](crate::PoolBuilder::urgent_reserve) leaves other allocations not one slab.
+    UrgentReserve {
+        /// Bytes asked for.
+        asked: u64,
+    },
+    /// The low [watermark](crate::PoolBuilder::watermarks) is over the high one, or that over the capacity.
+    Watermarks,
     /// The system refused to reserve the address space.
     Reserve(SystemError),
     /// The system has too few explicit huge pages, or none at all.
@@ -70,6 +77,12 @@ impl fmt::Display for BuildError {
                 let most = crate::cache::MAGAZINE_MAX;
                 write!(f, "a magazine holds from 1 to {most} blocks, not {asked}")
             }
+            Self::UrgentReserve { asked } => {
+                write!(f, "a reserve of {asked} bytes leaves no slab for the rest")
+            }
+            Self::Watermarks => {
+                f.write_str("the watermarks are not in order, or over the capacity")
+            }
             Self::Reserve(why) => write!(f, "no address space for the pool: {why}"),
             Self::HugePages(why) => write!(f, "not enough explicit huge pages: {why}"),
             Self::Prefault(why) => write!(f, "the pool's memory could not be touched ahead: {why}"),
@@ -88,7 +101,9 @@ pub enum AllocError {
     TooLarge,
     /// The pool has no block of this size left, and no memory to make one of.
     Exhausted,
-    /// The process has no heap memory for the list of results.
+    /// The pool had no memory for it in the time that it was waited for.
+    TimedOut,
+    /// The process has no heap memory for the list of results, or to note a waiter.
     OutOfMemory,
     /// The alignment asked for is no power of two, or over 4096.
     Alignment,
@@ -99,7 +114,8 @@ impl fmt::Display for AllocError {
         f.write_str(match self {
             Self::TooLarge => "an mbuf holds at most 4 GiB",
             Self::Exhausted => "the pool is exhausted",
-            Self::OutOfMemory => "no heap memory for the list of mbufs",
+            Self::TimedOut => "the pool had no memory in time",
+            Self::OutOfMemory => "no heap memory for the list of mbufs or waiters",
             Self::Alignment => "an alignment is a power of two up to 4096",
         })
     }
@@ -127,3 +143,22 @@ impl fmt::Display for LenError {
 }
 
 impl std::error::Error for LenError {}
+
+/// For who reads and writes: of the kind `OutOfMemory`, `TimedOut` or `InvalidInput`, with the error itself.
+impl From<AllocError> for std::io::Error {
+    fn from(error: AllocError) -> Self {
+        let kind = match error {
+            AllocError::Exhausted | AllocError::OutOfMemory => std::io::ErrorKind::OutOfMemory,
+            AllocError::TimedOut => std::io::ErrorKind::TimedOut,
+            AllocError::TooLarge | AllocError::Alignment => std::io::ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// As above: of the kind `InvalidInput`.
+impl From<LenError> for std::io::Error {
+    fn from(error: LenError) -> Self {
+        Self::new(std::io::ErrorKind::InvalidInput, error)
+    }
+}

@@ -69,6 +69,7 @@ mod header;
 mod heap;
 mod mbuf;
 mod pool;
+mod pressure;
 mod registry;
 mod slab;
 mod sync;
@@ -84,8 +85,8 @@ pub use class::LOOM_SLAB;
 pub use error::{AllocError, BuildError, LenError, SystemError};
 pub use header::USER_AREA;
 pub use mbuf::{
-    AppendError, AppendErrorKind, ChainBytes, Layout, MAX_CHAIN, Mbuf, Segment, SegmentMut,
-    Segments, SegmentsMut, ViewError, WrapError, free_bulk,
+    AllocFuture, AppendError, AppendErrorKind, ChainBytes, Layout, MAX_CHAIN, Mbuf, Segment,
+    SegmentMut, Segments, SegmentsMut, ViewError, WrapError, free_bulk,
 };
 pub use pool::{ClassStats, Figure, FigureKind, FigurePart, LocalPool, Pool, PoolBuilder, Stats};
 #[cfg(any(loom, shuttle))]

@@ -18,6 +18,7 @@
 //! ```
 
 use crate::arena::{Arena, Mapping};
+use crate::pressure::Outside;
 #[cfg(feature = "capi")]
 use crate::sync::count_arena;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, Witness, fence, process_static};
@@ -92,6 +93,8 @@ struct Slot {
     word: AtomicU64,
     base: AtomicPtr<u8>,
     bytes: AtomicU64,
+    /// What of the pool lies outside the arena: a leaked box, set before the pool is opened.
+    outside: AtomicPtr<Outside>,
     /// Not 0: base and bytes are this slot's for ever.
     kept: AtomicU64,
     /// Stands for the arena: read by who has pinned it, written by who unmaps it.
@@ -112,6 +115,7 @@ impl Slot {
             word: AtomicU64::new(0),
             base: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicU64::new(0),
+            outside: AtomicPtr::new(ptr::null_mut()),
             kept: AtomicU64::new(0),
             arena: Witness::new(),
         }
@@ -123,6 +127,7 @@ impl Slot {
             word: AtomicU64::new(0),
             base: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicU64::new(0),
+            outside: AtomicPtr::new(ptr::null_mut()),
             kept: AtomicU64::new(0),
             arena: Witness::new(),
         }
@@ -408,6 +413,23 @@ impl Pin {
         unsafe { Mapping::from_parts(self.arena().base(), bytes) }
     }
 
+    /// Hands over what of the pool lies outside its arena, before the pool is opened.
+    pub(crate) fn equip(&self, outside: Box<Outside>) {
+        // Relaxed: published by the release in `open`.
+        let old = self
+            .slot
+            .outside
+            .swap(Box::into_raw(outside), Ordering::Relaxed);
+        debug_assert!(old.is_null());
+    }
+
+    /// What of the pool lies outside its arena.
+    pub(crate) fn outside(&self) -> Option<&Outside> {
+        // Relaxed: written before the pool was opened, and pinning acquired that.
+        // SAFETY: a leaked box, which the last pin frees.
+        unsafe { self.slot.outside.load(Ordering::Relaxed).as_ref() }
+    }
+
     /// The pool is built: lets others pin it.
     pub(crate) fn open(&self) {
         let open = Word::new(self.id.generation(), OPEN, 1);
@@ -477,6 +499,12 @@ impl Slot {
         let base = self.base.load(Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
         self.arena.write();
+        // Relaxed: the pins are gone, and the fence of the last has ordered what they did.
+        let outside = self.outside.swap(ptr::null_mut(), Ordering::Relaxed);
+        if !outside.is_null() {
+            // SAFETY: a leaked box, and nobody has pinned the pool.
+            drop(unsafe { Box::from_raw(outside) });
+        }
         if let Some(base) = NonNull::new(base) {
             // SAFETY: the parts were given to the registry, and the pool's last pin takes them back.
             let mapping = unsafe { Mapping::from_parts(base, bytes) };

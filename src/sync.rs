@@ -13,12 +13,17 @@
 // By their paths, because the models mount this file elsewhere.
 #[path = "sync/late_end.rs"]
 pub(crate) mod late_end;
+#[cfg(not(any(loom, shuttle)))]
+#[path = "sync/park.rs"]
+mod park;
 #[cfg(shuttle)]
 #[path = "sync/scheduled.rs"]
 mod scheduled;
 #[path = "sync/thread_words.rs"]
 mod thread_words;
 
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use park::park_until;
 pub(crate) use thread_words::ThreadWords;
 
 #[cfg(not(loom))]

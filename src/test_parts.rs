@@ -6,7 +6,7 @@ use crate::class::{Class, Classes};
 use crate::depot::Depot;
 use crate::event::Notes;
 use crate::header::Header;
-use crate::slab::SlabTable;
+use crate::slab::{Purpose, SlabTable};
 use crate::sync::Arc;
 
 /// Bare headers.
@@ -30,11 +30,18 @@ pub(crate) struct Parts {
 impl Parts {
     /// Parts with `slabs` slabs of the smallest size, two caches and six magazines of two blocks.
     pub(crate) fn new(slabs: u32) -> Arc<Self> {
+        Self::with_reserve(slabs, 0)
+    }
+
+    /// As [`new`](Self::new), with a reserve of `reserve` of the slabs.
+    pub(crate) fn with_reserve(slabs: u32, reserve: u32) -> Arc<Self> {
         let classes = Classes::of_pool(1, 2);
         let mut plan = Plan::after(64);
         let caches = CacheTable::plan(&mut plan, 2);
         let depot = Depot::plan(&mut plan, 6, 2);
+        let reserve = u64::from(reserve) * classes.slab_bytes();
         let slabs = SlabTable::plan(&mut plan, &classes, slabs, HUGE);
+        let slabs = slabs.with_reserve(&classes, reserve);
         let mapping = Mapping::reserve(plan.len()).unwrap();
         // SAFETY: mapped until the parts are dropped.
         let arena = unsafe { Arena::from_base(mapping.base()) };
@@ -72,17 +79,23 @@ impl Parts {
     pub(crate) fn take(&self, class: Class, want: u32) -> Vec<Offset> {
         let mut blocks = Vec::new();
         let mut put = |block| blocks.push(block);
+        let (classes, purpose) = (&self.classes, Purpose::Ordinary);
         self.slabs
-            .take(self.arena, &self.classes, class, want, &mut put);
+            .take(self.arena, classes, class, purpose, want, &mut put);
         blocks
     }
 
     /// Opens a slab for `class` and takes up to `want` blocks.
     pub(crate) fn open(&self, class: Class, want: u32) -> Vec<Offset> {
+        self.open_for(Purpose::Ordinary, class, want)
+    }
+
+    /// As [`open`](Self::open), for `purpose`.
+    pub(crate) fn open_for(&self, purpose: Purpose, class: Class, want: u32) -> Vec<Offset> {
         let mut blocks = Vec::new();
         let mut put = |block| blocks.push(block);
         self.slabs
-            .open(self.arena, &self.classes, class, want, &mut put);
+            .open(self.arena, &self.classes, class, purpose, want, &mut put);
         blocks
     }
 

@@ -395,6 +395,20 @@ fn compacting_frees_what_is_not_shown_and_then_rests() {
 }
 
 #[test]
+fn a_copy_of_data_that_fills_its_block_is_not_worth_copying() {
+    let pool = pool(1 << 20);
+    for size in [0, 64, 1000] {
+        let exact = holding(&pool, &vec![1; size]);
+        let mut copy = exact.copy_ref().unwrap();
+        let allocs = pool.stats().allocs;
+        copy.compact().unwrap();
+        assert_eq!(copy.data().as_ptr(), exact.data().as_ptr());
+        assert_eq!(pool.stats().allocs, allocs);
+    }
+    assert_all_home(&pool);
+}
+
+#[test]
 fn compacting_without_memory_changes_nothing() {
     let pool = pool(SMALL_SLAB * 3);
     let large = holding(&pool, &[1; 30_000]);

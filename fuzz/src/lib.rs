@@ -2,15 +2,13 @@
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
-#[path = "../../tests/oracle/model.rs"]
-mod model;
-#[path = "../../tests/oracle/world.rs"]
-mod world;
 
 pub mod c_abi;
 pub mod capture;
 pub mod chains;
+mod drawn;
 mod memory;
+mod oracle;
 pub mod rust_api;
 
 /// A number of bytes, mostly small, that an input can say in one or two bytes.

@@ -1,76 +1,89 @@
 //! Operations of the Rust interface on several pools, from several threads in turn, beside a plain model: that of `tests/oracle`.
 
-use crate::Size;
 use crate::common::{assert_conserved, fill};
-use crate::model::{Pair, Segment};
-use crate::world::{self, CAPACITIES, Op, Place, World};
-use arbitrary::{Arbitrary, Unstructured};
-use mbuf::{AllocError, Layout};
+use crate::drawn::{below, number, pool, size};
+use crate::oracle::chains::total;
+use crate::oracle::model::Pair;
+use crate::oracle::ops::{Act, At, Change, Op, Place};
+use crate::oracle::world::{self, CAPACITIES, World};
+use arbitrary::{Arbitrary, Result, Unstructured};
 use std::mem::MaybeUninit;
 use std::thread;
 
-#[derive(Arbitrary, Debug)]
+#[derive(Debug)]
 enum Step {
-    Alloc(u8, Size),
-    AllocZeroed(u8, Size),
-    AllocBulk(u8, Size, u8),
-    AllocWith(u8, Size, Size, Alignment),
+    Op(Op),
+    /// Allocates for an alignment that may be none.
+    AllocWith(usize, (usize, usize), usize),
     /// Allocates, and frees what there was, through a handle of the thread's own.
-    Local(u8, Size, u8),
-    Change(Seat, Change),
-    CopyRef(Seat),
-    MakeUnique(u8),
-    Append(u8, u8),
-    Lengthen(u8, u8),
-    AppendToOtherPool(u8, u8),
-    SplitOff(u8, u8),
-    PopFront(u8),
-    Drop(u8),
-    DropMany(u8, u8),
-    Fill(u8, u8),
-    Trim(u8),
-    Reserve(u8, Size, u8),
+    Local(usize, usize, usize),
     /// What follows, up to this many steps, is done by a thread that then ends.
-    Elsewhere(u8),
+    Elsewhere(usize),
     /// The next step is done while the pool has room for no more than a few mbufs.
-    Scarce(bool, Size, u8),
+    Scarce(usize, usize, usize),
+    /// Something is done with a new chain of several segments while the pool has room for no more than a few mbufs.
+    Midway(Midway),
 }
 
-/// A segment of a chain of a pool.
-#[derive(Arbitrary, Clone, Copy, Debug)]
-struct Seat {
-    pool: u8,
-    chain: u8,
-    segment: u8,
+#[derive(Debug)]
+struct Midway {
+    pool: usize,
+    size: usize,
+    segments: usize,
+    left: usize,
+    what: What,
 }
 
-#[derive(Arbitrary, Clone, Copy, Debug)]
-enum Change {
-    Extend(u8, u8),
-    SetLen(Size),
-    Clear,
-    Write(u8),
-    User(u8, u8),
-    Timestamp(u64),
+#[derive(Debug)]
+enum What {
+    CopyRef(usize),
+    MakeUnique,
+    Slice,
+    AllocBulk(usize),
+    Any(Act),
 }
 
-#[derive(Arbitrary, Clone, Copy, Debug)]
-enum Alignment {
-    Power(u8),
-    Any(u16),
+impl<'a> Arbitrary<'a> for Step {
+    fn arbitrary(source: &mut Unstructured<'a>) -> Result<Self> {
+        Ok(match below(source, 32)? {
+            0 => {
+                let pool = pool(source)?;
+                let sizes = (size(source)?, size(source)?);
+                Self::AllocWith(pool, sizes, u16::arbitrary(source)?.into())
+            }
+            1..3 => Self::Local(pool(source)?, size(source)?, number(source)?),
+            3 => Self::Elsewhere(below(source, 16)?),
+            // The largest of the pools takes too long to fill.
+            4..6 => Self::Scarce(below(source, 2)?, size(source)? % 4096, below(source, 8)?),
+            6..8 => Self::Midway(Midway::arbitrary(source)?),
+            _ => Self::Op(Op::arbitrary(source)?),
+        })
+    }
 }
 
-impl Alignment {
-    fn bytes(self) -> usize {
-        match self {
-            Self::Power(exponent) => 1 << (exponent % 14),
-            Self::Any(alignment) => alignment.into(),
-        }
+impl<'a> Arbitrary<'a> for Midway {
+    fn arbitrary(source: &mut Unstructured<'a>) -> Result<Self> {
+        Ok(Self {
+            pool: below(source, 2)?,
+            size: size(source)? % 2048,
+            segments: below(source, 12)? + 2,
+            left: below(source, 8)?,
+            what: match below(source, 6)? {
+                0..2 => What::CopyRef(below(source, 3)?),
+                2 => What::MakeUnique,
+                3 => What::Slice,
+                4 => What::AllocBulk(below(source, 16)?),
+                _ => What::Any(Act::arbitrary(source)?),
+            },
+        })
     }
 }
 
 /// An input does no more than this, for it is to be done in milliseconds.
 const MOST_STEPS: usize = 120;
+
+/// Longer chains are not compared byte by byte.
+const MOST_BYTES: usize = 1 << 20;
 
 /// Does what an input says.
 pub fn run(input: &[u8]) {
@@ -84,12 +97,15 @@ pub fn run(input: &[u8]) {
         steps += 1;
         match step {
             Step::Elsewhere(count) => {
-                steps += usize::from(count % 16);
-                elsewhere(&mut worlds, &mut source, count % 16);
+                steps += count;
+                elsewhere(&mut worlds, &mut source, count);
             }
             Step::Scarce(pool, size, left) => {
-                let size = size.bytes() % 4096;
-                scarce(&mut worlds, &mut source, (pool.into(), size, left.into()));
+                let Ok(step) = source.arbitrary() else { break };
+                let held = hold(&worlds[pool], size, left);
+                act(&mut worlds, step);
+                drop(held);
+                check(&mut worlds);
             }
             step => take(&mut worlds, step),
         }
@@ -106,7 +122,7 @@ struct Lent<T>(T);
 // model's `Rc`s are changed by one thread at a time. The mbufs may be used on any thread anyway.
 unsafe impl<T> Send for Lent<T> {}
 
-fn elsewhere(worlds: &mut [World], source: &mut Unstructured<'_>, count: u8) {
+fn elsewhere(worlds: &mut [World], source: &mut Unstructured<'_>, count: usize) {
     let lent = Lent((worlds, source));
     thread::scope(|scope| {
         let work = || {
@@ -126,20 +142,13 @@ fn elsewhere(worlds: &mut [World], source: &mut Unstructured<'_>, count: u8) {
     });
 }
 
-/// The largest of the pools takes too long to fill.
-fn scarce(
-    worlds: &mut [World],
-    source: &mut Unstructured<'_>,
-    (pool, size, left): (usize, usize, usize),
-) {
-    let Ok(step) = source.arbitrary() else { return };
-    let mut held = fill(&worlds[pool].pool, size);
+/// Takes all that the pool has, but for `left` mbufs.
+fn hold(world: &World, size: usize, left: usize) -> Vec<mbuf::Mbuf> {
+    let mut held = fill(&world.pool, size);
     // Whatever room that has left, bare headers take: the last to be had are what copies need.
-    held.extend(fill(&worlds[pool].pool, 0));
-    held.truncate(held.len().saturating_sub(left % 8));
-    act(worlds, step);
-    drop(held);
-    check(worlds);
+    held.extend(fill(&world.pool, 0));
+    held.truncate(held.len().saturating_sub(left));
+    held
 }
 
 fn take(worlds: &mut [World], step: Step) {
@@ -166,147 +175,75 @@ fn soil(pair: &mut Pair) {
 }
 
 fn act(worlds: &mut [World], step: Step) {
-    let world = |pool: u8| usize::from(pool) % CAPACITIES.len();
     match step {
-        Step::AllocWith(pool, size, headroom, alignment) => {
-            let sizes = (size.bytes(), headroom.bytes());
-            alloc_with(&mut worlds[world(pool)], sizes, alignment.bytes());
-        }
-        Step::Local(pool, size, chain) => {
-            local(&mut worlds[world(pool)], size.bytes(), chain.into())
-        }
-        step => {
-            if let Some(op) = op(step) {
+        Step::Op(op) => {
+            if !is_long(worlds, &op) {
                 world::run(worlds, &op);
             }
         }
+        Step::AllocWith(pool, (size, headroom), alignment) => {
+            worlds[pool].alloc_with(size, headroom, alignment);
+        }
+        Step::Local(pool, size, chain) => local(&mut worlds[pool], size, chain),
+        Step::Midway(step) => midway(&mut worlds[step.pool], step),
+        Step::Elsewhere(_) | Step::Scarce(..) => {}
     }
+}
+
+/// Whether it would look at each byte of a world with more of them than is quick.
+fn is_long(worlds: &[World], op: &Op) -> bool {
+    let (Op::Compare { chain, .. }
+    | Op::OnChain {
+        chain,
+        act: Act::Contents(..),
+    }) = op
+    else {
+        return false;
+    };
+    let chains = &worlds[chain % worlds.len()].chains;
+    chains.iter().any(|pair| total(&pair.model) > MOST_BYTES)
 }
 
 fn local(world: &mut World, size: usize, chain: usize) {
     let local = world.pool.local();
     let made = local.alloc(size);
     if let Some(index) = world.index(chain) {
-        local.free(world.chains.swap_remove(index).real);
+        let Pair { real, model } = world.chains.swap_remove(index);
+        local.free(real);
+        drop(model);
     }
     world.keep_fresh(made, size, false);
 }
 
-fn alloc_with(world: &mut World, (size, headroom): (usize, usize), alignment: usize) {
-    let layout = Layout::new(size).headroom(headroom).align(alignment);
-    let real = match world.pool.alloc_with(layout) {
-        Ok(real) => real,
-        Err(error) => {
-            let possible = alignment.is_power_of_two() && alignment <= Layout::MAX_ALIGNMENT;
-            assert_eq!(error == AllocError::Alignment, !possible, "{error}");
-            return;
-        }
-    };
-    assert_eq!(real.data().as_ptr().addr() % alignment, 0);
-    assert!(real.headroom() >= headroom);
-    // Blocks are aligned to 64 bytes, so the shift of the data is at most what leads from there to the next aligned place.
-    let step = if headroom % 64 == 0 { 64 } else { 1 };
-    let room = size + headroom + alignment.saturating_sub(step);
-    let model = vec![Segment::with_room(size, room)];
-    world.keep(Pair { real, model });
-}
-
-/// The oracle's operation.
-fn op(step: Step) -> Option<Op> {
-    let pool = |pool: u8| usize::from(pool) % CAPACITIES.len();
-    Some(match step {
-        Step::Alloc(at, size) => Op::Alloc {
-            pool: pool(at),
-            size: size.bytes(),
-        },
-        Step::AllocZeroed(at, size) => Op::AllocZeroed {
-            pool: pool(at),
-            size: size.bytes(),
-        },
-        Step::AllocBulk(at, size, n) => Op::AllocBulk {
-            pool: pool(at),
-            size: size.bytes(),
-            n: usize::from(n % 40),
-        },
-        Step::Change(seat, change) => change.op(seat.place()),
-        Step::CopyRef(seat) => Op::CopyRef {
-            place: seat.place(),
-        },
-        Step::MakeUnique(chain) => Op::MakeUnique {
-            chain: chain.into(),
-        },
-        Step::Append(chain, other) => Op::Append {
-            chain: chain.into(),
-            other: other.into(),
-        },
-        Step::Lengthen(chain, n) => Op::Lengthen {
-            chain: chain.into(),
-            n: n.into(),
-        },
-        Step::AppendToOtherPool(at, chain) => Op::AppendToOtherPool {
-            pool: pool(at),
-            chain: chain.into(),
-        },
-        Step::SplitOff(chain, at) => Op::SplitOff {
-            chain: chain.into(),
-            at: at.into(),
-        },
-        Step::PopFront(chain) => Op::PopFront {
-            chain: chain.into(),
-        },
-        Step::Drop(chain) => Op::Drop {
-            chain: chain.into(),
-        },
-        Step::DropMany(at, n) => Op::DropMany {
-            pool: pool(at),
-            n: n.into(),
-        },
-        // Small ones take a while until the pool is full.
-        Step::Fill(at, size) => Op::Fill {
-            pool: pool(at),
-            size: usize::from(size) * 256 + 1000,
-        },
-        Step::Trim(at) => Op::Trim { pool: pool(at) },
-        Step::Reserve(at, size, n) => Op::Reserve {
-            pool: pool(at),
-            size: size.bytes(),
-            n: n.into(),
-        },
-        Step::AllocWith(..) | Step::Local(..) | Step::Elsewhere(_) | Step::Scarce(..) => {
-            return None;
-        }
-    })
-}
-
-impl Seat {
-    fn place(self) -> Place {
-        Place {
-            pool: usize::from(self.pool) % CAPACITIES.len(),
-            chain: self.chain.into(),
-            segment: self.segment.into(),
-        }
+fn midway(world: &mut World, step: Midway) {
+    // So that what is kept here comes last.
+    world.chains.truncate(16);
+    let index = world.chains.len();
+    let made = world.pool.alloc(step.size);
+    world.keep_fresh(made, step.size, false);
+    if world.chains.len() == index {
+        return;
     }
-}
-
-impl Change {
-    fn op(self, place: Place) -> Op {
-        match self {
-            Self::Extend(n, byte) => Op::Extend {
-                place,
-                bytes: vec![byte; n.into()],
-            },
-            Self::SetLen(len) => Op::SetLen {
-                place,
-                len: len.bytes(),
-            },
-            Self::Clear => Op::Clear { place },
-            Self::Write(byte) => Op::Write { place, byte },
-            Self::User(at, byte) => Op::User {
-                place,
-                at: usize::from(at) % 96,
-                byte,
-            },
-            Self::Timestamp(value) => Op::Timestamp { place, value },
-        }
+    world.lengthen(index, step.segments - 1);
+    let count = world.chains[index].model.len();
+    for segment in 0..count {
+        let place = Place {
+            pool: step.pool,
+            chain: index,
+            segment,
+        };
+        world.change(&place, &Change::Extend(vec![segment as u8; 1]));
     }
+    if matches!(step.what, What::MakeUnique | What::Any(_)) {
+        world.copy_ref(index, 0);
+    }
+    let held = hold(world, step.size, step.left);
+    match step.what {
+        What::CopyRef(segment) => world.copy_ref(index, segment),
+        What::MakeUnique => world.act(index, Act::MakeUnique),
+        What::Slice => world.act(index, Act::Slice(At::Boundary(0), At::Boundary(count))),
+        What::AllocBulk(n) => world.alloc_bulk(step.size, n),
+        What::Any(act) => world.act(index, act),
+    }
+    drop(held);
 }

@@ -4,8 +4,11 @@
 use loom_tests::{assert_all_home, below, one_in, schedule};
 use mbuf::{AllocError, HugePages, Mbuf, Pool};
 use shuttle::sync::Mutex;
-use shuttle::thread;
+use shuttle::thread::{self, Thread};
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 /// Bare headers, several classes, and a span.
 const SIZES: [usize; 6] = [0, 64, 200, 1500, 9000, 70_000];
@@ -265,6 +268,54 @@ fn late_frees_come_home() {
         threads
             .into_iter()
             .for_each(|thread| thread.join().unwrap());
+        assert_all_home(&pool);
+    });
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn wait_for(pool: &Pool, size: usize) -> Mbuf {
+    let mut future = pin!(pool.alloc_async(size));
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        if let Poll::Ready(mbuf) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return mbuf.unwrap();
+        }
+        thread::park();
+    }
+}
+
+/// Threads that want more than there is, in several sizes, and wait for each other. None waits for ever, which shuttle
+/// would take for a deadlock.
+#[test]
+fn waiters_serve_each_other() {
+    schedule("waiters_serve_each_other", 600, || {
+        let pool = small_pool();
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let pool = pool.clone();
+                thread::spawn(move || {
+                    let local = pool.local();
+                    for _ in 0..3 {
+                        // Seven slabs, of which two fit; half a slab; less.
+                        let size = [450_000, 30_000, 9000][below(3)];
+                        let mbuf = wait_for(&pool, size);
+                        let more = (size < 450_000).then(|| local.alloc(size).ok());
+                        local.free(mbuf);
+                        drop(more);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert_all_home(&pool);
     });
 }

@@ -9,10 +9,14 @@ use std::io::IoSlice;
 /// Reads the chain and lets go of what was read: see [`Mbuf::advance`]. A [`Cursor`] leaves the chain as it is.
 ///
 /// # Cost
-/// `remaining` walks the chain.
+/// `remaining` walks the chain; `has_remaining` as far as the first byte.
 impl Buf for Mbuf {
     fn remaining(&self) -> usize {
         self.total_len()
+    }
+
+    fn has_remaining(&self) -> bool {
+        self.chunks().any(|chunk| !chunk.is_empty())
     }
 
     fn chunk(&self) -> &[u8] {
@@ -92,6 +96,8 @@ impl Buf for Cursor<'_> {
 }
 
 /// Writes to the last segment's room; none if that is shared or read-only. A [`Writer`] appends further segments.
+///
+/// Those that read into a `BufMut`, such as tokio's `read_buf`, return 0 when it has no room, as they do at the end of what they read.
 // SAFETY: `chunk_mut` is all of the room, exclusively, and `advance_mut` lets as much of it be data as its caller has written.
 unsafe impl BufMut for Mbuf {
     fn remaining_mut(&self) -> usize {
@@ -120,6 +126,9 @@ unsafe impl BufMut for Mbuf {
 /// Room is what the last segment has. When that is used up, the next is appended at once; only when there is no memory for it, or the
 /// chain is as long as can be, is there none: [`grow`](Writer::grow) says why. `put_slice` of more than that panics, as the trait
 /// demands; [`write_bytes`](Writer::write_bytes) does not.
+///
+/// Those that read into a `BufMut`, such as tokio's `read_buf`, return 0 when it has no room, as they do at the end of what they read.
+/// Before each such read [`grow`](Writer::grow) tells the two apart.
 // SAFETY: as for `Mbuf`.
 unsafe impl BufMut for Writer {
     fn remaining_mut(&self) -> usize {

@@ -7,6 +7,9 @@ impl Mbuf {
     /// The chain's data as a list for `writev`: what of it `list` has places for, from the first byte on. Returns how many places were
     /// filled; empty segments take none.
     ///
+    /// The list borrows the chain for as long as it may be used again: in a loop that [advances](Self::advance) the chain, make the
+    /// list anew each time.
+    ///
     /// # Example
     /// ```
     /// use std::io::{IoSlice, Write};

@@ -33,10 +33,10 @@ impl From<AllocError> for WriteError {
 
 impl From<WriteError> for io::Error {
     fn from(error: WriteError) -> Self {
-        Self::from(match error {
-            WriteError::Alloc(_) => io::ErrorKind::OutOfMemory,
-            WriteError::TooLong => io::ErrorKind::FileTooLarge,
-        })
+        match error {
+            WriteError::Alloc(error) => error.into(),
+            WriteError::TooLong => Self::new(io::ErrorKind::FileTooLarge, error),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::arena::{Arena, GRANULE, InArena, Offset};
 use crate::class::{CLASSES, Class, Classes};
 use crate::depot::{Depot, Magazine};
 use crate::event::Notes;
-use crate::slab::SlabTable;
+use crate::slab::{Purpose, SlabTable};
 use crate::sync::{AtomicU32, AtomicU64, Field, Ordering, Published32};
 
 /// The largest magazine, and the room a cache has for a loaded one.
@@ -292,8 +292,9 @@ impl Cache {
                 got += 1;
             };
             let slabs = from.slabs;
-            if slabs.take(from.arena, from.classes, class, want, &mut put) == 0
-                && slabs.open(from.arena, from.classes, class, want, &mut put) > 0
+            let (arena, classes, purpose) = (from.arena, from.classes, Purpose::Ordinary);
+            if slabs.take(arena, classes, class, purpose, want, &mut put) == 0
+                && slabs.open(arena, classes, class, purpose, want, &mut put) > 0
             {
                 notes.slabs_taken(class, 1);
             }
@@ -428,13 +429,14 @@ impl Cache {
             .give(to.arena, to.classes, class, &mut blocks[..count]);
     }
 
-    /// Empties the magazines of `class`: a full one goes to the depot, the rest home.
-    pub(crate) unsafe fn flush(&self, to: Backing<'_>, class: Class) {
+    /// Empties the magazines of `class`: a full one goes to the depot, the rest home. Says whether there was anything in them.
+    pub(crate) unsafe fn flush(&self, to: Backing<'_>, class: Class) -> bool {
         let cache = self.class(class);
+        let any = cache.count.get() > 0 || self.has_spare(class);
         // SAFETY: C1.
         unsafe {
             if cache.limit.get() == 0 {
-                return;
+                return false;
             }
             if cache.count.get() == cache.limit.get()
                 && let Some(magazine) = self.load(to, class)
@@ -457,6 +459,7 @@ impl Cache {
             }
             cache.refill.set(1);
         }
+        any
     }
 
     /// Notes one more, or one fewer, local handle; says whether the cache is now to be returned.

@@ -38,7 +38,7 @@ impl From<AllocError> for Code {
     fn from(error: AllocError) -> Self {
         match error {
             AllocError::TooLarge | AllocError::Alignment => Self::ARGUMENT,
-            AllocError::Exhausted | AllocError::OutOfMemory => Self::MEMORY,
+            AllocError::Exhausted | AllocError::TimedOut | AllocError::OutOfMemory => Self::MEMORY,
         }
     }
 }
@@ -46,7 +46,10 @@ impl From<AllocError> for Code {
 impl From<BuildError> for Code {
     fn from(error: BuildError) -> Self {
         match error {
-            BuildError::Capacity { .. } | BuildError::MagazineSize { .. } => Self::ARGUMENT,
+            BuildError::Capacity { .. }
+            | BuildError::MagazineSize { .. }
+            | BuildError::UrgentReserve { .. }
+            | BuildError::Watermarks => Self::ARGUMENT,
             BuildError::Reserve(_)
             | BuildError::HugePages(_)
             | BuildError::Prefault(_)

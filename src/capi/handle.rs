@@ -77,11 +77,11 @@ pub(super) fn any(handle: Handle) -> Result<Borrowed, Code> {
     Ok(Borrowed::new(live(not_null(handle)?)?))
 }
 
-/// The buffer at `handle`, which is no chain's member.
+/// The buffer at `handle`, which is no chain's member, nor about to be freed by a call that tells the owner of foreign memory just now.
 #[inline(always)]
 pub(super) fn head(handle: Handle) -> Result<Borrowed, Code> {
     let header = live(not_null(handle)?)?;
-    if header.flags() & flags::MEMBER != 0 {
+    if header.flags() & (flags::MEMBER | flags::CONDEMNED) != 0 {
         return Err(Code::HANDLE);
     }
     Ok(Borrowed::new(header))

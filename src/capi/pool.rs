@@ -9,6 +9,7 @@ use crate::mbuf::{self, Layout, Mbuf};
 use crate::pool::{Core, Pool, PoolBuilder, Stats};
 use crate::registry::PoolId;
 use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 /// `MBUF_POOL_DEFAULT`.
@@ -289,18 +290,18 @@ fn free_bulk(bufs: *const Handle, count: usize) -> Outcome {
     // SAFETY: F1.
     let handles = || (0..count).map(|index| unsafe { bufs.add(index).read_unaligned() });
     handles().try_for_each(|handle| not_null(handle).map(drop))?;
+    // SAFETY: F2: those that are marked were found to be live heads, and are the caller's to free.
+    let marked = |handle| unsafe { Mbuf::from_raw(handle) };
     for (index, handle) in handles().enumerate() {
-        let marked = head(handle).and_then(|mbuf| mbuf.condemn().then_some(()).ok_or(Code::HANDLE));
-        if let Err(code) = marked {
-            for handle in handles().take(index) {
-                head(handle)?.reprieve();
+        if let Err(code) = head(handle).map(|mbuf| mbuf.condemn()) {
+            for handle in handles().take(index).filter_map(NonNull::new) {
+                ManuallyDrop::new(marked(handle)).reprieve();
             }
             return Err(code);
         }
     }
     for handle in handles().filter_map(NonNull::new) {
-        // SAFETY: F2: it was found to be a live head above, and is the caller's to free, once, as the marks say.
-        let mbuf = unsafe { Mbuf::from_raw(handle) };
+        let mbuf = marked(handle);
         mbuf.reprieve();
         drop(mbuf);
     }

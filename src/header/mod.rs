@@ -51,6 +51,8 @@ pub(crate) mod flags {
     pub(crate) const EXTERNAL: u16 = 1 << 9;
     /// Its data may never be written.
     pub(crate) const READ_ONLY: u16 = 1 << 10;
+    /// Its block is of the reserve, to which it goes back past the caches. Not in pools that watch: they have no reserve.
+    pub(crate) const RESERVE: u16 = 1 << 11;
     /// What a free block keeps, for its next user to see what there is to be zeroed.
     pub(crate) const KEPT: u16 = USER_WRITTEN | STAMPED;
 }

@@ -7,6 +7,7 @@ use crate::class::{Class, MAX_DATA};
 use crate::error::AllocError;
 use crate::header::flags;
 use crate::pool::{Core, LocalPool, Pool};
+use crate::slab::Purpose;
 
 impl Mbuf {
     /// # Safety
@@ -48,7 +49,7 @@ pub(super) fn alloc_in(
     take: impl FnOnce(Class) -> Result<Offset, AllocError>,
 ) -> Result<Mbuf, AllocError> {
     if !core.has_class_for(room) {
-        return alloc_span(core, size, room);
+        return alloc_span(core, size, room, Purpose::Ordinary);
     }
     let block = take(Class::of(room))?;
     // SAFETY: a free block of the class for `room`, ours.
@@ -64,11 +65,16 @@ pub(crate) fn from_core(core: Core, size: usize) -> Result<Mbuf, AllocError> {
 /// A new mbuf of `size` bytes on a span with room for `room`, no less.
 #[cold]
 #[inline(never)]
-fn alloc_span(core: Core, size: usize, room: usize) -> Result<Mbuf, AllocError> {
+pub(super) fn alloc_span(
+    core: Core,
+    size: usize,
+    room: usize,
+    purpose: Purpose,
+) -> Result<Mbuf, AllocError> {
     if size as u64 > MAX_DATA {
         return Err(AllocError::TooLarge);
     }
-    let block = core.take_span(room as u64)?;
+    let block = core.take_span(room as u64, purpose)?;
     // SAFETY: a span for more than `size` bytes, ours.
     Ok(unsafe { Mbuf::activate(core, block, size, flags::SPAN) })
 }
@@ -163,7 +169,8 @@ impl Pool {
     ///
     /// # Errors
     /// [`AllocError::TooLarge`] over 4 GiB; [`AllocError::Exhausted`] when the pool has no memory for it left, neither
-    /// free nor with another size. Both in bounded time.
+    /// free nor with another size. Both in bounded time; [`alloc_timeout`](Self::alloc_timeout) and
+    /// [`alloc_async`](Self::alloc_async) wait for memory instead.
     ///
     /// # Cost
     /// A few nanoseconds: a thread-local lookup, a pop from the thread's loaded magazine, and the first cache line of the

@@ -49,7 +49,8 @@ impl Mbuf {
     /// Gives every segment of the chain data of its own, so that [`data_mut`](Self::data_mut) succeeds on it. Segments that
     /// are not shared keep theirs.
     ///
-    /// Lengths, capacities, user areas and timestamps stay as they are.
+    /// Lengths, capacities, user areas and timestamps stay as they are, but for the capacity of what was foreign, which is its length
+    /// then. What was copied has no headroom.
     ///
     /// # Errors
     /// [`AllocError::Exhausted`] when the pool has not enough memory; nothing is changed then.

@@ -74,7 +74,7 @@ impl Mbuf {
         // SAFETY: M1: the handle and its header are ours and not used afterwards.
         unsafe {
             let core = Core::at(self.header, block);
-            if core == local.pool().core() && header.is_plain() && is_unique(header) {
+            if local.may_keep(core) && header.is_plain() && is_unique(header) {
                 header.data.write();
                 local.give(class, block);
                 std::mem::forget(self);
@@ -186,12 +186,9 @@ unsafe fn free_members(core: Core, first: Offset) -> Option<Option<Offset>> {
         let mut next = Some(first);
         while let Some(segment) = next {
             let header = core.header(segment);
-            let is_other = header.flags() & (flags::SPAN | flags::EXTERNAL) != 0;
-            if is_other
-                || header.class() != class
-                || header.owner() != segment
-                || !is_unique(header)
-            {
+            // On its own data in the arena, and not to go back to the reserve.
+            let others = flags::SPAN | flags::EXTERNAL | flags::COPY | flags::RESERVE;
+            if header.flags() & others != 0 || header.class() != class || !is_unique(header) {
                 break;
             }
             let behind = header.next();
@@ -266,6 +263,7 @@ pub(super) unsafe fn give_back(core: Core, header: &Header, block: Offset) {
     match header.class() {
         // SAFETY: the caller's promise.
         Class::SPAN => unsafe { core.give_span(block) },
+        class if header.flags() & flags::RESERVE != 0 => core.give_past_caches(class, block),
         class => core.give(class, block),
     }
 }

@@ -1,11 +1,13 @@
 //! Allocation with more to say than a size.
 
 use super::Mbuf;
-use super::alloc::alloc_in;
+use super::alloc::{alloc_in, alloc_span};
 use crate::arena::GRANULE;
-use crate::class::MAX_DATA;
+use crate::class::{Class, MAX_DATA};
 use crate::error::AllocError;
+use crate::header::flags;
 use crate::pool::{Core, Pool};
+use crate::slab::Purpose;
 
 /// What a new mbuf's data is to be like: [`Pool::alloc_with`].
 ///
@@ -28,6 +30,7 @@ pub struct Layout {
     size: usize,
     headroom: usize,
     alignment: usize,
+    is_urgent: bool,
 }
 
 impl Layout {
@@ -40,6 +43,7 @@ impl Layout {
             size,
             headroom: 0,
             alignment: GRANULE,
+            is_urgent: false,
         }
     }
 
@@ -53,6 +57,30 @@ impl Layout {
     #[must_use]
     pub const fn align(self, alignment: usize) -> Self {
         Self { alignment, ..self }
+    }
+
+    /// May use the pool's [reserve](crate::PoolBuilder::urgent_reserve), when there is no other memory left.
+    ///
+    /// # Example
+    /// ```
+    /// use mbuf::{AllocError, Layout, Pool};
+    ///
+    /// let pool = Pool::builder().capacity(16 << 20).urgent_reserve(1 << 20).build()?;
+    /// let mut held = Vec::new();
+    /// while let Ok(mbuf) = pool.alloc(2048) {
+    ///     held.push(mbuf);
+    /// }
+    /// assert_eq!(pool.alloc(64).unwrap_err(), AllocError::Exhausted);
+    /// let farewell = pool.alloc_with(Layout::new(64).urgent())?;
+    /// # drop(farewell);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn urgent(self) -> Self {
+        Self {
+            is_urgent: true,
+            ..self
+        }
     }
 
     /// How far the data may have to be shifted for its alignment, blocks being aligned to granules, if such an mbuf can be had
@@ -78,7 +106,11 @@ impl Layout {
 pub(crate) fn alloc_with(core: Core, layout: Layout) -> Result<Mbuf, AllocError> {
     let slack = layout.slack()?;
     let room = layout.size + layout.headroom + slack;
-    let mbuf = alloc_in(core, layout.size, room, |class| core.take(class))?;
+    let mbuf = if layout.is_urgent {
+        alloc_urgently(core, layout.size, room)?
+    } else {
+        alloc_in(core, layout.size, room, |class| core.take(class))?
+    };
     let earliest = mbuf.data_ptr().addr() + layout.headroom;
     let offset = layout.headroom + (earliest.wrapping_neg() & (layout.alignment - 1));
     if offset > 0 {
@@ -89,6 +121,17 @@ pub(crate) fn alloc_with(core: Core, layout: Layout) -> Result<Mbuf, AllocError>
     Ok(mbuf)
 }
 
+/// As [`alloc_in`], out of the reserve if need be.
+fn alloc_urgently(core: Core, size: usize, room: usize) -> Result<Mbuf, AllocError> {
+    if !core.has_class_for(room) {
+        return alloc_span(core, size, room, Purpose::Urgent);
+    }
+    let (block, of_reserve) = core.take_urgently(Class::of(room))?;
+    let kind = if of_reserve { flags::RESERVE } else { 0 };
+    // SAFETY: a free block of the class for `room`, ours.
+    Ok(unsafe { Mbuf::activate(core, block, size, kind) })
+}
+
 /// Allocation.
 impl Pool {
     /// A new mbuf, as by [`alloc`](Self::alloc), with data as `layout` says.
@@ -97,7 +140,8 @@ impl Pool {
     /// As [`alloc`](Self::alloc), and [`AllocError::Alignment`] for one that is no power of two or over 4096.
     ///
     /// # Cost
-    /// That of [`alloc`](Self::alloc); a larger alignment than 64 takes a block that much larger.
+    /// That of [`alloc`](Self::alloc); a larger alignment than 64 takes a block that much larger. An [urgent](Layout::urgent) one
+    /// costs a search of the whole pool when it comes to the reserve.
     pub fn alloc_with(&self, layout: Layout) -> Result<Mbuf, AllocError> {
         alloc_with(self.core(), layout)
     }

@@ -27,6 +27,7 @@ mod room;
 mod segment;
 mod traits;
 mod view;
+mod wait;
 
 pub(crate) use alloc::{from_core, reserve};
 pub use chain::{AppendError, AppendErrorKind, MAX_CHAIN};
@@ -36,6 +37,7 @@ pub use free::free_bulk;
 pub use layout::Layout;
 pub use segment::{Segment, SegmentMut, Segments, SegmentsMut};
 pub use view::ViewError;
+pub use wait::AllocFuture;
 #[cfg(feature = "capi")]
 pub(crate) use {
     batch::Batch,

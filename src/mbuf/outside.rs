@@ -74,13 +74,10 @@ impl Mbuf {
         self.data_ptr()
     }
 
-    /// Marks the mbuf as about to be freed; false if it is marked.
-    pub(crate) fn condemn(&self) -> bool {
-        let header = self.header();
-        let is_first = header.flags() & flags::CONDEMNED == 0;
+    /// Marks the mbuf as about to be freed.
+    pub(crate) fn condemn(&self) {
         // SAFETY: H3: whoever frees an mbuf has it exclusively.
-        unsafe { header.set_flags(flags::CONDEMNED, 0) };
-        is_first
+        unsafe { self.header().set_flags(flags::CONDEMNED, 0) };
     }
 
     /// Takes the mark away.

@@ -1,6 +1,7 @@
 //! How a pool is made: its options, and the plan of its arena.
 
 use super::Pool;
+use super::marks::Marks;
 use super::state::{State, end_closed};
 use crate::arena::{self, HugePages, Mapping, Plan};
 use crate::cache::{CacheTable, MAGAZINE_MAX};
@@ -9,8 +10,10 @@ use crate::depot::Depot;
 use crate::error::BuildError;
 use crate::event;
 use crate::heap;
+use crate::pressure::{Outside, Told};
 use crate::registry::{Pin, registry};
 use crate::slab::SlabTable;
+use std::sync::Arc;
 
 /// Options for a new [`Pool`].
 ///
@@ -34,6 +37,10 @@ pub struct PoolBuilder {
     magazine_size: Option<u32>,
     huge_pages: HugePages,
     prefault: bool,
+    urgent_reserve: u64,
+    /// The low and the high one.
+    watermarks: (u64, u64),
+    told: Told,
 }
 
 /// Bytes of address space for each cache that the pool has room for: one thread in so many bytes of capacity.
@@ -54,6 +61,9 @@ impl PoolBuilder {
             magazine_size: None,
             huge_pages: HugePages::default(),
             prefault: false,
+            urgent_reserve: 0,
+            watermarks: (0, 0),
+            told: Told::default(),
         }
     }
 
@@ -92,11 +102,86 @@ impl PoolBuilder {
         self
     }
 
+    /// Sets `bytes` of the capacity, rounded up to whole slabs, aside for [urgent](crate::Layout::urgent) allocations: the work
+    /// that has to be done to free memory, say, or the message that says that there is none. Default none.
+    ///
+    /// Other allocations are [exhausted](crate::AllocError::Exhausted) when so much is left. Urgent ones use the reserve last, too.
+    /// What is set aside is slabs: one that an urgent allocation opened serves urgent ones of its size alone until all of its
+    /// blocks are free, and then is set aside again.
+    ///
+    /// # Cost
+    /// None for alloc and free: the reserve is looked at when a slab is opened. An mbuf of the reserve is freed past the thread's
+    /// cache, which takes some ten times as long.
+    pub fn urgent_reserve(mut self, bytes: u64) -> Self {
+        self.urgent_reserve = bytes;
+        self
+    }
+
+    /// When to call [`on_low`](Self::on_low) and [`on_recovered`](Self::on_recovered): when less than `low` bytes are free, and when,
+    /// after that, `high` bytes or more are free again. Default never.
+    ///
+    /// The calls alternate, beginning with `on_low`, and never overlap. What crosses both marks during a call, back and
+    /// forth, is not told.
+    ///
+    /// Free are bytes of free slabs and, in other slabs, of free blocks that all threads can take, headers included, the
+    /// [reserve](Self::urgent_reserve) too. What threads keep at hand, up to two magazines each for each size, is not, though
+    /// its mbufs were freed. The pool is looked at when a thread takes blocks from where all can, or brings some there: at each
+    /// exchange of a magazine or slab, at large mbufs, at [`trim`](Pool::trim), and when a thread ends. So the calls come up to
+    /// so much too early or too late: choose marks that are far apart beside what magazines hold.
+    ///
+    /// # Cost
+    /// Each exchange, once in a magazine's worth of allocs or frees, sums up what all sizes have, a few hundred loads. What is
+    /// fast costs nothing.
+    ///
+    /// # Example
+    /// ```
+    /// use mbuf::Pool;
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// let slow_down = Arc::new(AtomicBool::new(false));
+    /// let (low, recovered) = (slow_down.clone(), slow_down.clone());
+    /// let pool = Pool::builder()
+    ///     .capacity(64 << 20)
+    ///     .watermarks(8 << 20, 16 << 20)
+    ///     .on_low(move || low.store(true, Ordering::Relaxed))
+    ///     .on_recovered(move || recovered.store(false, Ordering::Relaxed))
+    ///     .build()?;
+    ///
+    /// let mut held = Vec::new();
+    /// while !slow_down.load(Ordering::Relaxed) {
+    ///     held.push(pool.alloc(2048)?);
+    /// }
+    /// drop(held);
+    /// assert!(!slow_down.load(Ordering::Relaxed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn watermarks(mut self, low: u64, high: u64) -> Self {
+        self.watermarks = (low, high);
+        self
+    }
+
+    /// What to call when the pool [runs low](Self::watermarks), on the thread that notices, in the middle of an alloc or free.
+    ///
+    /// It may use the pool: alloc, free, trim. It should be quick, and not panic. Once the pool's last handle is gone nobody is
+    /// called, except for a call that is under way then. So a call had better hold no handle on its own pool, which
+    /// would keep it open for ever.
+    pub fn on_low(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {
+        self.told.low = Some(Arc::new(call));
+        self
+    }
+
+    /// What to call when the pool has [recovered](Self::watermarks) after it was low; as [`on_low`](Self::on_low).
+    pub fn on_recovered(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {
+        self.told.recovered = Some(Arc::new(call));
+        self
+    }
+
     /// Makes the pool.
     ///
     /// # Errors
-    /// [`BuildError::Capacity`] and [`BuildError::MagazineSize`] for options out of their range, the rest when the system
-    /// refuses.
+    /// [`BuildError::Capacity`], [`BuildError::MagazineSize`], [`BuildError::UrgentReserve`] and [`BuildError::Watermarks`] for
+    /// options out of their range, the rest when the system refuses.
     pub fn build(self) -> Result<Pool, BuildError> {
         self.build_to(false)
     }
@@ -122,6 +207,15 @@ impl PoolBuilder {
         };
         let classes = Classes::of_pool(self.capacity, magazine_size);
         let mut parts = Parts::within_bounds(&classes, self.capacity, magazine_size);
+        if self.urgent_reserve > u64::from(parts.slabs.count() - 1) * classes.slab_bytes() {
+            let asked = self.urgent_reserve;
+            return Err(BuildError::UrgentReserve { asked });
+        }
+        parts.slabs = parts.slabs.with_reserve(&classes, self.urgent_reserve);
+        let (low, high) = self.watermarks;
+        if low > high || high > u64::from(parts.slabs.count()) * classes.slab_bytes() {
+            return Err(BuildError::Watermarks);
+        }
         if keep {
             parts.slabs = parts.slabs.watched();
         }
@@ -162,7 +256,7 @@ impl PoolBuilder {
     }
 
     /// Builds the pool in its pinned arena.
-    fn start(&self, pin: Pin, classes: Classes, parts: Parts) -> Pool {
+    fn start(self, pin: Pin, classes: Classes, parts: Parts) -> Pool {
         let reserved = parts.bytes;
         let (number, arena) = (pin.id().raw(), pin.arena());
         let slab_bytes = classes.slab_bytes();
@@ -182,9 +276,11 @@ impl PoolBuilder {
                 parts.slabs,
                 parts.depot,
                 parts.caches,
+                Marks::new(self.watermarks.0, self.watermarks.1),
             );
             arena.base().cast().write(state);
         }
+        pin.equip(Box::new(Outside::new(self.told)));
         pin.open();
         // SAFETY: built, and the pin is the registration's own.
         let pool = unsafe { Pool::from_pin(pin) };

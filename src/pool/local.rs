@@ -1,6 +1,6 @@
 //! A thread's own handle on a pool.
 
-use super::Pool;
+use super::{Core, Pool};
 use crate::arena::Offset;
 use crate::cache::Cache;
 use crate::class::Class;
@@ -37,6 +37,8 @@ pub struct LocalPool {
     /// The calling thread's; `None` for a thread that is ending or found all caches taken.
     cache: Option<NonNull<Cache>>,
     pool: Pool,
+    /// The pool's key while nobody waits for memory.
+    key: u64,
     _of_this_thread: PhantomData<*const ()>,
 }
 
@@ -49,6 +51,7 @@ impl LocalPool {
         }
         Self {
             cache: cache.map(NonNull::from),
+            key: pool.core().id().raw(),
             pool,
             _of_this_thread: PhantomData,
         }
@@ -80,6 +83,12 @@ impl LocalPool {
         }
     }
 
+    /// Whether a block of `core`'s may be given to this handle: it is of this pool, and nobody waits for it.
+    #[inline(always)]
+    pub(crate) fn may_keep(&self, core: Core) -> bool {
+        core.has_key(self.key)
+    }
+
     /// Takes a block back into this thread's cache, of this pool.
     #[inline(always)]
     pub(crate) fn give(&self, class: Class, block: Offset) {
@@ -104,6 +113,7 @@ impl Clone for LocalPool {
         Self {
             cache: self.cache,
             pool: self.pool.clone(),
+            key: self.key,
             _of_this_thread: PhantomData,
         }
     }
@@ -116,7 +126,8 @@ impl Drop for LocalPool {
         // more.
         unsafe {
             if cache.use_locally(false) {
-                self.pool.core().return_cache(cache);
+                let pin = &self.pool.handle.pin;
+                self.pool.core().return_cache(cache, pin);
             }
         }
     }

@@ -3,6 +3,7 @@
 mod builder;
 mod figures;
 mod local;
+mod marks;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(feature = "capi")]
@@ -11,12 +12,14 @@ mod reclaim;
 mod state;
 mod stats;
 mod thread;
+mod wait;
 
 pub use builder::PoolBuilder;
 pub use figures::{Figure, FigureKind, FigurePart};
 pub use local::LocalPool;
 pub(crate) use state::Core;
 pub use stats::{ClassStats, Stats};
+pub(crate) use wait::Wait;
 
 use crate::error::{AllocError, BuildError};
 use crate::registry::Pin;

@@ -9,6 +9,8 @@ use crate::arena::Offset;
 use crate::cache::{Backing, Cache};
 use crate::class::Class;
 use crate::event::{self, Notes};
+use crate::registry::Pin;
+use crate::slab::Purpose;
 
 /// How often a search is repeated because memory was on the move: more often than other threads can move what there is,
 /// unless they go on for ever.
@@ -27,6 +29,24 @@ impl Core {
         mut attempt: impl FnMut(Backing<'_>, &mut Notes) -> Option<T>,
     ) -> Option<T> {
         let from = self.backing();
+        let moves = from.slabs.transit.moves();
+        let mut was_flushed = false;
+        let found = self.search_for(cache, &mut was_flushed, notes, &mut attempt);
+        // Only then: two waiters who search in vain would wake each other for ever.
+        if was_flushed || from.slabs.transit.moves() != moves {
+            self.made_reachable(None);
+        }
+        found
+    }
+
+    fn search_for<T>(
+        self,
+        cache: Option<&Cache>,
+        was_flushed: &mut bool,
+        notes: &mut Notes,
+        attempt: &mut impl FnMut(Backing<'_>, &mut Notes) -> Option<T>,
+    ) -> Option<T> {
+        let from = self.backing();
         for round in 0..SEARCHES {
             let before = from.slabs.transit.snapshot();
             if let Some(found) = attempt(from, notes) {
@@ -34,7 +54,7 @@ impl Core {
             }
             if let (0, Some(cache)) = (round, cache) {
                 // SAFETY: C1: the calling thread's.
-                unsafe { self.flush(cache) };
+                *was_flushed = unsafe { self.flush(cache) };
             }
             if self.free_slabs(notes) {
                 continue;
@@ -63,18 +83,24 @@ impl Core {
         self.search(Some(cache), notes, attempt).is_some()
     }
 
-    /// Takes one block of `class` without a cache.
-    pub(super) fn take_one(self, class: Class, notes: &mut Notes) -> Option<Offset> {
-        self.search(None, notes, |from, notes| {
+    /// Takes one block of `class` past the caches. `cache`, the calling thread's, is emptied if need be.
+    pub(super) fn take_one(
+        self,
+        cache: Option<&Cache>,
+        class: Class,
+        purpose: Purpose,
+        notes: &mut Notes,
+    ) -> Option<Offset> {
+        self.search(cache, notes, |from, notes| {
             if from.slabs.counts(class).home == 0 {
                 self.send_magazine_home(class);
             }
             let mut found = None;
             let mut put = |block| found = Some(block);
             let (arena, classes) = (from.arena, from.classes);
-            let mut got = from.slabs.take(arena, classes, class, 1, &mut put);
+            let mut got = from.slabs.take(arena, classes, class, purpose, 1, &mut put);
             if got == 0 {
-                got = from.slabs.open(arena, classes, class, 1, &mut put);
+                got = from.slabs.open(arena, classes, class, purpose, 1, &mut put);
                 if got > 0 {
                     notes.slabs_taken(class, 1);
                 }
@@ -123,8 +149,10 @@ impl Core {
         self.free_slabs(&mut notes);
         let from = self.backing();
         let bytes = from.slabs.discard_free(from.arena, from.classes);
+        self.made_reachable(None);
         notes.tell(self.id().raw(), from.classes);
         event::trimmed(self.id().raw(), bytes);
+        self.weigh(None);
         bytes
     }
 
@@ -133,29 +161,46 @@ impl Core {
         if let Some(cache) = self.attach() {
             // SAFETY: C1: the calling thread's.
             unsafe { cache.flush(self.backing(), class) };
+            self.made_reachable(None);
+            self.weigh(None);
         }
     }
 
-    /// Returns the calling thread's cache, flushed.
-    ///
-    /// # Safety
-    /// C1, and the cache is not used again.
-    pub(super) unsafe fn return_cache(self, cache: &Cache) {
-        // SAFETY: C1.
-        unsafe {
-            self.flush(cache);
-            self.state().caches.release(self.arena(), cache);
-        }
-    }
-
-    /// Empties the cache.
+    /// Makes all that `cache` holds available to every thread.
     ///
     /// # Safety
     /// C1.
-    unsafe fn flush(self, cache: &Cache) {
+    pub(super) unsafe fn share(self, cache: &Cache) {
+        // SAFETY: C1.
+        if unsafe { self.flush(cache) } {
+            self.made_reachable(None);
+        }
+    }
+
+    /// Returns the calling thread's cache, flushed. `pin` is the pool's.
+    ///
+    /// # Safety
+    /// C1, and the cache is not used again.
+    pub(super) unsafe fn return_cache(self, cache: &Cache, pin: &Pin) {
+        // SAFETY: C1.
+        unsafe {
+            self.flush(cache);
+            self.made_reachable(Some(pin));
+            self.state().caches.release(self.arena(), cache);
+        }
+        self.weigh(Some(pin));
+    }
+
+    /// Empties the cache; says whether there was anything in it.
+    ///
+    /// # Safety
+    /// C1.
+    pub(super) unsafe fn flush(self, cache: &Cache) -> bool {
+        let mut any = false;
         for class in self.state().classes.all() {
             // SAFETY: C1.
-            unsafe { cache.flush(self.backing(), class) };
+            any |= unsafe { cache.flush(self.backing(), class) };
         }
+        any
     }
 }

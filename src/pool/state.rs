@@ -1,5 +1,6 @@
 //! The pool's state at the base of its arena, and [`Core`]: what pools and mbufs do with blocks.
 
+use super::marks::Marks;
 use super::thread;
 use crate::arena::{Arena, Offset};
 use crate::cache::{Backing, Cache, CacheTable};
@@ -9,7 +10,7 @@ use crate::error::AllocError;
 use crate::event::{self, Notes};
 use crate::header::Header;
 use crate::registry::{Pin, PoolId, Registry, registry};
-use crate::slab::SlabTable;
+use crate::slab::{Purpose, SlabTable};
 #[cfg(feature = "capi")]
 use crate::sync::AtomicPtr;
 use crate::sync::{AtomicU64, Ordering};
@@ -19,6 +20,9 @@ use std::ptr::NonNull;
 /// Where `key` is when no cache may be used: no pool's identity.
 const NO_KEY: u64 = u64::MAX;
 
+/// Above this the key is how many wait for memory: [`super::wait`]. No identity has all of these bits.
+pub(super) const WAITED: u64 = 0xffff_ffff << 32;
+
 /// With so few blocks in use, or fewer, each free of a closed pool looks whether it was the last.
 const EACH_LOOKS: u64 = if cfg!(loom) { 0 } else { 64 };
 
@@ -26,8 +30,8 @@ const EACH_LOOKS: u64 = if cfg!(loom) { 0 } else { 64 };
 #[repr(C)]
 pub(super) struct State {
     /// The pool's identity while it has handles; [`NO_KEY`] afterwards, so that frees leave the fast path and the last
-    /// of them is noticed.
-    key: AtomicU64,
+    /// of them is noticed; over [`WAITED`] while somebody waits for memory, for the like reason.
+    pub(super) key: AtomicU64,
     id: u64,
     /// Blocks freed since the pool closed, and the number of them at which to sum up again what is left: summing
     /// reads every thread's counters, so it is done seldom while much is left, and at each of the last frees.
@@ -42,6 +46,7 @@ pub(super) struct State {
     pub(super) slabs: CachePadded<SlabTable>,
     pub(super) depot: CachePadded<Depot>,
     pub(super) caches: CachePadded<CacheTable>,
+    pub(super) marks: CachePadded<Marks>,
 }
 
 impl State {
@@ -52,6 +57,7 @@ impl State {
         slabs: SlabTable,
         depot: Depot,
         caches: CacheTable,
+        marks: Marks,
     ) -> Self {
         Self {
             key: AtomicU64::new(id.raw()),
@@ -66,6 +72,7 @@ impl State {
             slabs: CachePadded::new(slabs),
             depot: CachePadded::new(depot),
             caches: CachePadded::new(caches),
+            marks: CachePadded::new(marks),
         }
     }
 }
@@ -175,7 +182,9 @@ impl Core {
             let slabs = classes.span_slabs(size as u64);
             (Class::SPAN, slabs * classes.slab_bytes())
         };
-        if (n as u64) <= state.capacity / each {
+        // Of the reserve an ordinary allocation gets nothing.
+        let reserve = u64::from(state.slabs.reserve()) * classes.slab_bytes();
+        if (n as u64) <= (state.capacity - reserve) / each {
             return Ok(());
         }
         Err(self.exhausted(class, size as u64, Notes::new()))
@@ -198,9 +207,17 @@ impl Core {
     /// The calling thread's cache, if this is the pool it used last.
     #[inline(always)]
     pub(crate) fn cache<'a>(self) -> Option<&'a Cache> {
-        // Relaxed: the key changes once, when the last handle goes. Who ought to know sees it by whatever told him; a
-        // free that is under way at that moment may still see the old one, which `CacheTable::in_use` allows for.
+        // Relaxed: the key changes when the last handle goes, and when somebody waits. Who ought to know sees it by whatever
+        // told him; a free that is under way at that moment may still see the old one, which `CacheTable::in_use` allows
+        // for, and for waiters `super::wait`.
         thread::find(self.state().key.load(Ordering::Relaxed))
+    }
+
+    /// Whether this is the pool with the identity `key`, and neither closed nor waited for.
+    #[inline(always)]
+    pub(super) fn has_key(self, key: u64) -> bool {
+        // Relaxed: as in `cache`.
+        self.state().key.load(Ordering::Relaxed) == key
     }
 
     /// Makes the pool's caches unusable and its frees exact: called when the last handle goes.
@@ -228,10 +245,60 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn take_slowly(self, class: Class) -> Result<Offset, AllocError> {
+        let mut notes = Notes::new();
+        let found = self.find(class, &mut notes);
+        self.conclude(class, 0, found, notes)
+    }
+
+    /// As [`take`](Self::take), and out of the reserve when that fails: says whether it was.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_urgently(self, class: Class) -> Result<(Offset, bool), AllocError> {
+        let mut notes = Notes::new();
+        let mut found = self.find(class, &mut notes);
+        let of_reserve = found.is_none();
+        if of_reserve {
+            found = self.take_one(self.attach(), class, Purpose::Urgent, &mut notes);
+            if found.is_some() {
+                self.state().caches.count_alloc(class);
+            }
+        }
+        Ok((self.conclude(class, 0, found, notes)?, of_reserve))
+    }
+
+    /// The end of a search for a block, which counts as a failure if there is none: of `bytes`, if it is a span. Who is told of it, and of
+    /// what is noted, may use the pool: the block is the caller's already.
+    fn conclude(
+        self,
+        class: Class,
+        bytes: u64,
+        found: Option<Offset>,
+        notes: Notes,
+    ) -> Result<Offset, AllocError> {
+        let concluded = match found {
+            Some(block) => {
+                notes.tell(self.state().id, &self.state().classes);
+                Ok(block)
+            }
+            None => Err(self.exhausted(class, bytes, notes)),
+        };
+        self.weigh(None);
+        concluded
+    }
+
+    fn find(self, class: Class, notes: &mut Notes) -> Option<Offset> {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
-            Some(cache) => unsafe { self.take_with(cache, class) },
-            None => self.take_directly(class),
+            Some(cache) if self.is_waited_for() => unsafe {
+                // Others wait for what a refill would take beyond the block, and for what is there already.
+                let found = cache.pop(class);
+                let found = found.or_else(|| self.find_past_caches(Some(cache), class, notes));
+                self.share(cache);
+                found
+            },
+            // SAFETY: C1.
+            Some(cache) => unsafe { self.find_with(cache, class, notes) },
+            None => self.find_past_caches(None, class, notes),
         }
     }
 
@@ -248,7 +315,7 @@ impl Core {
         }
     }
 
-    /// Takes a block of `class` with `cache`, whose loaded magazine may be empty.
+    /// Takes a block of `class` with `cache`, whose loaded magazine is empty.
     ///
     /// # Safety
     /// C1: `cache` is the calling thread's and this pool's.
@@ -260,22 +327,34 @@ impl Core {
         class: Class,
     ) -> Result<Offset, AllocError> {
         let mut notes = Notes::new();
+        let found = if self.is_waited_for() {
+            self.find_past_caches(Some(cache), class, &mut notes)
+        } else {
+            // SAFETY: C1.
+            unsafe { self.find_with(cache, class, &mut notes) }
+        };
+        self.conclude(class, 0, found, notes)
+    }
+
+    /// Takes a block from `cache`, refilled if need be, while nobody waits.
+    ///
+    /// # Safety
+    /// C1.
+    unsafe fn find_with(self, cache: &Cache, class: Class, notes: &mut Notes) -> Option<Offset> {
         // SAFETY: C1.
         unsafe {
             if let Some(block) = cache.pop(class) {
-                return Ok(block);
+                return Some(block);
             }
-            if cache.refill(self.backing(), class, &mut notes)
-                || self.scavenge(cache, class, &mut notes)
-            {
-                // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
-                let block = cache.pop(class).ok_or(AllocError::Exhausted);
-                // Not earlier (E1): who listens may take that block.
-                notes.tell(self.state().id, &self.state().classes);
-                return block;
+            if !cache.refill(self.backing(), class, notes) && !self.scavenge(cache, class, notes) {
+                return None;
             }
+            // A refill that succeeds leaves a block in the loaded magazine, which is this thread's alone.
+            let block = cache.pop(class);
+            // On the way it may have hidden more than it took.
+            self.made_reachable(None);
+            block
         }
-        Err(self.exhausted(class, 0, notes))
     }
 
     /// Gives a free block of `class` back, in the calling thread's name.
@@ -296,8 +375,15 @@ impl Core {
     pub(crate) fn give_slowly(self, class: Class, block: Offset) {
         match self.attach() {
             // SAFETY: C1: the calling thread's.
-            Some(cache) if self.has_handles() => unsafe { self.give_with(cache, class, block) },
-            _ => self.give_directly(class, block),
+            Some(cache) if self.has_key(self.id().raw()) => unsafe {
+                self.give_with(cache, class, block);
+            },
+            // SAFETY: C1.
+            Some(cache) if self.is_waited_for() => unsafe {
+                self.flush(cache);
+                self.give_past_caches(class, block);
+            },
+            _ => self.give_past_caches(class, block),
         }
     }
 
@@ -310,30 +396,38 @@ impl Core {
     pub(crate) unsafe fn give_with(self, cache: &Cache, class: Class, block: Offset) {
         // SAFETY: C1.
         unsafe {
+            if cache.push(class, block) {
+                return;
+            }
+            // Keeps the arena mapped until the pool is weighed.
+            let pin = self.has_marks().then(|| registry().pin(self.id()));
+            cache.spill(self.backing(), class);
+            // Before the push, with which the arena may go (C3).
+            self.made_reachable(None);
+            // A spill makes room. Who was woken may have used it, if he is so bold as to run here.
             if !cache.push(class, block) {
-                cache.spill(self.backing(), class);
-                let pushed = cache.push(class, block);
-                debug_assert!(pushed, "a spill makes room");
+                self.give_past_caches(class, block);
+            }
+            if let Some(Some(pin)) = pin {
+                self.weigh(Some(&pin));
             }
         }
     }
 
-    /// Takes a block past the caches.
-    fn take_directly(self, class: Class) -> Result<Offset, AllocError> {
-        let state = self.state();
-        let mut notes = Notes::new();
-        match self.take_one(class, &mut notes) {
-            Some(block) => {
-                state.caches.count_alloc(class);
-                notes.tell(state.id, &state.classes);
-                Ok(block)
-            }
-            None => Err(self.exhausted(class, 0, notes)),
-        }
+    /// Takes a block past the caches. `cache`, the calling thread's, is emptied if need be.
+    fn find_past_caches(
+        self,
+        cache: Option<&Cache>,
+        class: Class,
+        notes: &mut Notes,
+    ) -> Option<Offset> {
+        let block = self.take_one(cache, class, Purpose::Ordinary, notes)?;
+        self.state().caches.count_alloc(class);
+        Some(block)
     }
 
-    /// Gives a block back past the caches. The arena may be gone when this returns.
-    fn give_directly(self, class: Class, block: Offset) {
+    /// Gives a block home past the caches. The arena may be gone when this returns.
+    pub(crate) fn give_past_caches(self, class: Class, block: Offset) {
         self.ending(|| {
             let to = self.backing();
             let mut block = [block.raw()];
@@ -345,20 +439,25 @@ impl Core {
     /// Takes a span for `data` bytes.
     #[cold]
     #[inline(never)]
-    pub(crate) fn take_span(self, data: u64) -> Result<Offset, AllocError> {
+    pub(crate) fn take_span(self, data: u64, purpose: Purpose) -> Result<Offset, AllocError> {
         let state = self.state();
         let mut notes = Notes::new();
-        let take =
-            |from: Backing<'_>, _: &mut Notes| from.slabs.take_span(from.arena, from.classes, data);
-        match self.search(self.attach(), &mut notes, take) {
-            Some(block) => {
-                state.caches.count_alloc(Class::SPAN);
-                notes.slabs_taken(Class::SPAN, state.classes.span_slabs(data));
-                notes.tell(state.id, &state.classes);
-                Ok(block)
-            }
-            None => Err(self.exhausted(Class::SPAN, data, notes)),
+        let mut take = |purpose| {
+            let take = |from: Backing<'_>, _: &mut Notes| {
+                from.slabs
+                    .take_span(from.arena, from.classes, purpose, data)
+            };
+            self.search(self.attach(), &mut notes, take)
+        };
+        let mut found = take(Purpose::Ordinary);
+        if found.is_none() && purpose == Purpose::Urgent {
+            found = take(purpose);
         }
+        if found.is_some() {
+            state.caches.count_alloc(Class::SPAN);
+            notes.slabs_taken(Class::SPAN, state.classes.span_slabs(data));
+        }
+        self.conclude(Class::SPAN, data, found, notes)
     }
 
     /// Gives a span back. The arena may be gone when this returns.
@@ -382,6 +481,10 @@ impl Core {
         // Before the step: the caller's block keeps the arena mapped only until then.
         let pin = registry().pin(self.id());
         last_step();
+        if pin.is_some() {
+            self.made_reachable(pin.as_ref());
+            self.weigh(pin.as_ref());
+        }
         // After it, the read-modify-write in `is_closed` orders it before or after those of all other last steps.
         if let Some(pin) = pin
             && pin.is_closed()

@@ -219,7 +219,7 @@ impl Attached {
                 let core = Core::new(pin.arena());
                 let cache = &*entry.cache;
                 if cache.detach() {
-                    core.return_cache(cache);
+                    core.return_cache(cache, &pin);
                 }
             }
             // A free of this thread's may have been the last without noticing that the handles were going.

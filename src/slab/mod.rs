@@ -19,6 +19,7 @@
 
 #[cfg(feature = "capi")]
 mod check;
+mod reserve;
 mod span;
 mod state;
 pub(crate) mod transit;
@@ -33,6 +34,8 @@ use crate::header::{HEADER, Header, flags};
 use crate::sync::{AtomicU32, Backoff, Field, Ordering, Published32, Tally, Witness};
 #[cfg(feature = "capi")]
 pub(crate) use check::Found;
+use reserve::Admission;
+pub(crate) use reserve::Purpose;
 use state::{SlabState, Taken};
 use std::ops::Range;
 use transit::Transit;
@@ -47,6 +50,8 @@ struct Slab {
     opened: AtomicU32,
     /// Whether it may have pages of the system's. Written by its owner (S1), a hint to others.
     touched: Published32,
+    /// Whether the slab was opened out of the reserve: for urgent allocations alone. Written by its opener (S1).
+    is_reserve: Published32,
     /// Of a span's first slab: how many slabs the span has. Its owner's (S1).
     span: Field<u32>,
     /// Stands for the slab's memory: read by who has blocks of it, written by its owner (S1).
@@ -60,6 +65,7 @@ unsafe impl InArena for Slab {
             state: SlabState::fresh(),
             opened: AtomicU32::new(0),
             touched: Published32::new(0),
+            is_reserve: Published32::new(0),
             span: Field::new(0),
             memory: Witness::new(),
         }
@@ -127,6 +133,9 @@ pub(crate) struct SlabTable {
     granule_shift: u32,
     /// No slab from this one on was ever taken by a class.
     high_water: AtomicU32,
+    /// Free slabs (`reserve`), and how many of them ordinary claims leave.
+    free: AtomicU32,
+    reserve: u32,
     pub(crate) transit: Transit,
     classes: [ClassSlabs; CLASSES],
 }
@@ -155,6 +164,8 @@ impl SlabTable {
             #[cfg(feature = "capi")]
             granule_shift: classes.slab_shift() - GRANULE.ilog2(),
             high_water: AtomicU32::new(0),
+            free: AtomicU32::new(count),
+            reserve: 0,
             transit: Transit::fresh(),
             classes: std::array::from_fn(|_| ClassSlabs {
                 carved: Tally::new(),
@@ -246,12 +257,13 @@ impl SlabTable {
         (index as u32, classes.block_number(class, rest))
     }
 
-    /// Takes up to `want` blocks of `class` from slabs that it has, and returns how many.
+    /// Takes up to `want` blocks of `class` from slabs that it has for `purpose`, and returns how many.
     pub(crate) fn take(
         &self,
         arena: Arena,
         classes: &Classes,
         class: Class,
+        purpose: Purpose,
         want: u32,
         sink: &mut impl FnMut(Offset),
     ) -> u32 {
@@ -260,17 +272,19 @@ impl SlabTable {
         let hint = counts.hint.get();
         // Relaxed is enough for the mark: a slab opened before this call, as seen from here, is seen in it.
         let limit = self.high_water.load(Ordering::Relaxed);
+        let members =
+            || bits::members(room, limit, hint).filter(|&index| self.serves(arena, index, purpose));
         // Home blocks anywhere come before new ones, so that a class does not grow while it has free blocks.
         if counts.home.get() > 0 {
             let with_home = |&index: &u32| self.slab(arena, index).state.has_home(class);
-            for index in bits::members(room, limit, hint).filter(with_home) {
+            for index in members().filter(with_home) {
                 let taken = self.take_from(arena, classes, class, index, want, sink);
                 if taken > 0 {
                     return taken;
                 }
             }
         }
-        for index in bits::members(room, limit, hint) {
+        for index in members() {
             let taken = self.take_from(arena, classes, class, index, want, sink);
             if taken > 0 {
                 if index != hint {
@@ -283,17 +297,18 @@ impl SlabTable {
         0
     }
 
-    /// Opens a free slab for `class`, takes up to `want` of its blocks, and returns how many: 0 when no slab is free.
+    /// Opens a free slab for `class`, takes up to `want` of its blocks, and returns how many: 0 when no slab is free for `purpose`.
     pub(crate) fn open(
         &self,
         arena: Arena,
         classes: &Classes,
         class: Class,
+        purpose: Purpose,
         want: u32,
         sink: &mut impl FnMut(Offset),
     ) -> u32 {
         let taken = self.taken(arena);
-        if !bits::any_free(taken, self.count) {
+        if !bits::any_free(taken, self.count) || !self.would_admit(purpose, 1) {
             return 0;
         }
         // Until it is listed, the rest of the slab is hidden from searches.
@@ -301,9 +316,17 @@ impl SlabTable {
         let Some(index) = bits::claim(taken, self.count) else {
             return 0;
         };
+        let admission = self.admit(purpose, 1);
+        if admission == Admission::Refused {
+            bits::release(taken, index);
+            move_.moved();
+            return 0;
+        }
         let slab = self.slab(arena, index);
         slab.begin_life();
         slab.touched.set(1);
+        slab.is_reserve
+            .set((admission == Admission::Reserve).into());
         slab.memory.write();
         self.high_water.fetch_max(index + 1, Ordering::Relaxed);
         let counts = &self.classes[class.index()];
@@ -474,6 +497,7 @@ impl SlabTable {
         self.forget_made(arena, index);
         // While the slab is still ours: later, the bit might be its next owner's.
         bits::remove(self.room(arena, class), index);
+        self.discharge(1);
         bits::release(self.taken(arena), index);
         move_.moved();
         Some(class)

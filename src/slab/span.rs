@@ -1,6 +1,7 @@
 //! Spans: runs of whole slabs for data that no class carries. A span has one block, its header at the start of its first
 //! slab, and goes back to the free slabs as soon as it is freed.
 
+use super::reserve::{Admission, Purpose};
 use super::{SlabTable, first_generation};
 use crate::arena::{Arena, Offset};
 use crate::bits;
@@ -8,13 +9,31 @@ use crate::class::{Class, Classes};
 use crate::header::Header;
 
 impl SlabTable {
-    /// Takes a span for `data` bytes and writes its header. `None` when no run of free slabs is long enough.
-    pub(crate) fn take_span(&self, arena: Arena, classes: &Classes, data: u64) -> Option<Offset> {
+    /// Takes a span for `data` bytes and writes its header. `None` when no run of slabs that are free for `purpose` is long
+    /// enough.
+    pub(crate) fn take_span(
+        &self,
+        arena: Arena,
+        classes: &Classes,
+        purpose: Purpose,
+        data: u64,
+    ) -> Option<Offset> {
         let length = u32::try_from(classes.span_slabs(data)).ok()?;
-        // A run that is claimed in part and released again was hidden from searches meanwhile.
+        if !self.would_admit(purpose, length) {
+            return None;
+        }
+        // A run that is claimed, in part or refused, and released again was hidden from searches meanwhile.
         let mut move_ = self.transit.begin();
         let mut disturbed = false;
-        let found = bits::claim_run(self.taken(arena), self.count, length, &mut disturbed);
+        let taken = self.taken(arena);
+        let mut found = bits::claim_run(taken, self.count, length, &mut disturbed);
+        if let Some(first) = found
+            && self.admit(purpose, length) == Admission::Refused
+        {
+            bits::release_run(taken, first, length);
+            disturbed = true;
+            found = None;
+        }
         if disturbed {
             move_.moved();
         }
@@ -64,6 +83,7 @@ impl SlabTable {
         counts.given_back.add(length.into());
         #[cfg(feature = "capi")]
         self.forget_made(arena, first);
+        self.discharge(length);
         bits::release_run(self.taken(arena), first, length);
         length
     }

@@ -1,4 +1,4 @@
-use super::{Slab, SlabTable};
+use super::{Purpose, Slab, SlabTable};
 use crate::arena::{GRANULE, Offset, Plan};
 use crate::bits::Bits;
 use crate::class::{CLASSES, Class, Classes};
@@ -138,7 +138,9 @@ fn a_block_of_a_slab_opened_again_has_another_generation() {
 
 fn take_span(parts: &Parts, slabs: u64) -> Option<Offset> {
     let bytes = slabs * parts.classes.slab_bytes() - crate::header::HEADER as u64;
-    parts.slabs.take_span(parts.arena, &parts.classes, bytes)
+    parts
+        .slabs
+        .take_span(parts.arena, &parts.classes, Purpose::Ordinary, bytes)
 }
 
 fn give_span(parts: &Parts, block: Offset) {

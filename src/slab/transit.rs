@@ -68,6 +68,12 @@ impl Transit {
         before.0 & MOVERS == 0 && self.0.load(Ordering::Relaxed) == before.0
     }
 
+    /// How many moves were completed so far.
+    pub(crate) fn moves(&self) -> u32 {
+        // Relaxed: told apart from an earlier count, by who made the moves or looks again.
+        (self.0.load(Ordering::Relaxed) >> 32) as u32
+    }
+
     /// Waits a moment while movers are at work and none gets on. False when that is too long: they are stopped.
     pub(crate) fn wait(&self) -> bool {
         let seen = self.snapshot();

@@ -49,6 +49,24 @@ macro_rules! access {
             choose();
             self.0.compare_exchange(current, new, success, failure)
         }
+
+        pub(crate) fn compare_exchange_weak(
+            &self,
+            current: $value,
+            new: $value,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<$value, $value> {
+            if fails_spuriously() {
+                return Err(self.load(failure));
+            }
+            self.compare_exchange(current, new, success, failure)
+        }
+
+        pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
+            choose();
+            self.0.swap(value, order)
+        }
     };
 }
 
@@ -67,20 +85,7 @@ macro_rules! integer {
 
             access!($value);
 
-            pub(crate) fn compare_exchange_weak(
-                &self,
-                current: $value,
-                new: $value,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$value, $value> {
-                if fails_spuriously() {
-                    return Err(self.load(failure));
-                }
-                self.compare_exchange(current, new, success, failure)
-            }
-
-            integer!(fetch: swap, fetch_add, fetch_sub, fetch_or, fetch_and, fetch_max => $value);
+            integer!(fetch: fetch_add, fetch_sub, fetch_or, fetch_and, fetch_max => $value);
 
             pub(crate) fn fetch_update(
                 &self,

@@ -203,6 +203,25 @@ static void foreign(mbuf_pool pool, int writable)
     CHECK_EQUAL(0, in_use_of(pool));
 }
 
+/* Frees what is about to be freed. */
+static void frees_another(void *data, void *argument)
+{
+    (void)data;
+    CHECK_EQUAL(MBUF_ERROR_HANDLE, mbuf_free(argument));
+    CHECK_EQUAL(MBUF_ERROR_HANDLE, mbuf_append(argument, argument));
+}
+
+static void freed_meanwhile(mbuf_pool pool)
+{
+    mbuf *buffers[3];
+    static char byte = 'x';
+    CHECK_EQUAL(MBUF_OK, mbuf_alloc(pool, 10, &buffers[2]));
+    CHECK_EQUAL(MBUF_OK, mbuf_wrap(pool, &byte, 1, 0, frees_another, buffers[2], &buffers[0]));
+    CHECK_EQUAL(MBUF_OK, mbuf_slice(buffers[0], 0, 1, &buffers[1]));
+    CHECK_EQUAL(MBUF_OK, mbuf_free_bulk(buffers, 3));
+    CHECK_EQUAL(0, in_use_of(pool));
+}
+
 int main(void)
 {
     mbuf_pool pool = make_pool(16 << 20);
@@ -213,6 +232,7 @@ int main(void)
         one_piece(pool);
         foreign(pool, 0);
         foreign(pool, 1);
+        freed_meanwhile(pool);
     }
     CHECK_EQUAL(MBUF_OK, mbuf_pool_destroy(pool, NULL));
     report_success("views, room and foreign memory");

@@ -1,42 +1,13 @@
 //! Pools beside their models, and the operations on both.
 
+use super::acts::{self, is_possible, slack};
+use super::chains;
+use super::model::{Pair, Segment, assert_in_use};
+use super::ops::{Act, Change, Op, Place};
+use super::owners::{self, Kind};
 use crate::common::{self, SMALL_SLAB, assert_conserved, fill};
-use crate::model::{Pair, Segment, assert_in_use, make_unique};
-use mbuf::{AllocError, AppendErrorKind, LenError, MAX_CHAIN, Mbuf, Pool, free_bulk};
-
-/// One operation. Numbers choose among what there is, modulo how much that is.
-#[derive(Clone, Debug)]
-pub(crate) enum Op {
-    Alloc { pool: usize, size: usize },
-    AllocZeroed { pool: usize, size: usize },
-    AllocBulk { pool: usize, size: usize, n: usize },
-    Extend { place: Place, bytes: Vec<u8> },
-    SetLen { place: Place, len: usize },
-    Clear { place: Place },
-    Write { place: Place, byte: u8 },
-    User { place: Place, at: usize, byte: u8 },
-    Timestamp { place: Place, value: u64 },
-    CopyRef { place: Place },
-    MakeUnique { chain: usize },
-    Append { chain: usize, other: usize },
-    Lengthen { chain: usize, n: usize },
-    AppendToOtherPool { pool: usize, chain: usize },
-    SplitOff { chain: usize, at: usize },
-    PopFront { chain: usize },
-    Drop { chain: usize },
-    DropMany { pool: usize, n: usize },
-    Fill { pool: usize, size: usize },
-    Trim { pool: usize },
-    Reserve { pool: usize, size: usize, n: usize },
-}
-
-/// A segment of a chain of a pool.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) pool: usize,
-    pub(crate) chain: usize,
-    pub(crate) segment: usize,
-}
+use mbuf::{AllocError, AppendErrorKind, Layout, MAX_CHAIN, Mbuf, Pool, free_bulk};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Capacities of the pools: one of a single slab, one that has few for each class, and one that is seldom exhausted.
 pub(crate) const CAPACITIES: [u64; 3] = [SMALL_SLAB, SMALL_SLAB * 6, SMALL_SLAB * 40];
@@ -48,11 +19,12 @@ pub(crate) struct World {
 }
 
 /// An allocation fails because its size is more than there can be, or more than is left.
+#[track_caller]
 fn assert_why(error: AllocError, size: usize) {
-    let expected = if size as u64 > 4 << 30 {
-        AllocError::TooLarge
-    } else {
+    let expected = if is_possible(size, 0) {
         AllocError::Exhausted
+    } else {
+        AllocError::TooLarge
     };
     assert_eq!(error, expected);
 }
@@ -92,7 +64,7 @@ impl World {
         chain.checked_rem(self.chains.len())
     }
 
-    fn alloc_bulk(&mut self, size: usize, n: usize) {
+    pub(crate) fn alloc_bulk(&mut self, size: usize, n: usize) {
         let mut mbufs = Vec::new();
         match self.pool.alloc_bulk(size, n, &mut mbufs) {
             Ok(()) => assert_eq!(mbufs.len(), n),
@@ -106,7 +78,7 @@ impl World {
         }
     }
 
-    fn copy_ref(&mut self, index: usize, segment: usize) {
+    pub(crate) fn copy_ref(&mut self, index: usize, segment: usize) {
         let pair = &self.chains[index];
         let from = segment % pair.model.len();
         match pair.real.segment(from).unwrap().copy_ref() {
@@ -118,23 +90,80 @@ impl World {
         }
     }
 
-    fn make_unique(&mut self, index: usize) {
-        let pair = &mut self.chains[index];
-        match pair.real.make_unique() {
-            Ok(()) => make_unique(&mut pair.model),
-            Err(error) => assert_eq!(error, AllocError::Exhausted),
+    pub(crate) fn alloc_with(&mut self, size: usize, headroom: usize, alignment: usize) {
+        let layout = Layout::new(size).headroom(headroom).align(alignment);
+        let expected = if !alignment.is_power_of_two() || alignment > Layout::MAX_ALIGNMENT {
+            AllocError::Alignment
+        } else if !is_possible(size, headroom) {
+            AllocError::TooLarge
+        } else {
+            AllocError::Exhausted
+        };
+        match self.pool.alloc_with(layout) {
+            Err(error) => assert_eq!(error, expected),
+            Ok(real) => {
+                assert_eq!(expected, AllocError::Exhausted, "it is possible");
+                let (found, slack) = (real.headroom(), slack(headroom, alignment));
+                assert!((headroom..=headroom + slack).contains(&found));
+                assert_eq!(real.data().as_ptr().addr() % alignment, 0);
+                let model = vec![Segment::shifted(found, size, size + headroom + slack)];
+                self.keep(Pair { real, model });
+            }
         }
     }
 
-    fn append(&mut self, index: usize, other: usize) {
+    fn wrap(&mut self, kind: Kind, bytes: &[u8]) {
+        match owners::wrap(&self.pool, kind, bytes.to_vec()) {
+            Err(error) => assert_eq!(error, AllocError::Exhausted),
+            Ok(wrapped) => {
+                let owners::Wrapped { bytes, block, .. } = wrapped;
+                let foreign = Segment::foreign(bytes, block, wrapped.watch, wrapped.is_read_only);
+                let real = wrapped.real;
+                self.keep(Pair {
+                    real,
+                    model: vec![foreign],
+                });
+            }
+        }
+    }
+
+    pub(crate) fn act(&mut self, index: usize, act: Act) {
+        if let Some(pair) = acts::act(&mut self.chains[index], act) {
+            self.keep(pair);
+        }
+    }
+
+    fn compare(&self, index: usize, other: usize) {
+        let (one, other) = (&self.chains[index], &self.chains[other % self.chains.len()]);
+        let expected = chains::bytes(&one.model).cmp(&chains::bytes(&other.model));
+        assert_eq!(one.real.cmp(&other.real), expected);
+        assert_eq!(one.real == other.real, expected.is_eq());
+        let hash = |mbuf: &Mbuf| {
+            let mut hasher = DefaultHasher::new();
+            mbuf.hash(&mut hasher);
+            hasher.finish()
+        };
+        assert_eq!(hash(&one.real) == hash(&other.real), expected.is_eq());
+    }
+
+    /// Joins two chains, the other behind or in front.
+    fn join(&mut self, index: usize, other: usize, is_front: bool) {
         if self.chains.len() < 2 {
             return;
         }
         let mut head = self.chains.swap_remove(index);
         let other = other % self.chains.len();
-        let Pair { real, model } = self.chains.swap_remove(other);
-        match head.real.append(real) {
+        let Pair { real, mut model } = self.chains.swap_remove(other);
+        let done = if is_front {
+            head.real.prepend_chain(real)
+        } else {
+            head.real.append(real)
+        };
+        match done {
             Ok(()) => {
+                if is_front {
+                    std::mem::swap(&mut head.model, &mut model);
+                }
                 head.model.extend(model);
                 assert!(head.model.len() <= MAX_CHAIN);
             }
@@ -148,7 +177,7 @@ impl World {
         self.chains.push(head);
     }
 
-    fn lengthen(&mut self, index: usize, n: usize) {
+    pub(crate) fn lengthen(&mut self, index: usize, n: usize) {
         for _ in 0..n {
             let pair = &mut self.chains[index];
             let Ok(real) = self.pool.alloc(1) else { return };
@@ -163,33 +192,8 @@ impl World {
         }
     }
 
-    fn split_off(&mut self, index: usize, at: usize) {
-        let pair = &mut self.chains[index];
-        // Also past the end and at the start, where nothing must happen.
-        let at = at % (pair.model.len() + 2);
-        match pair.real.split_off(at) {
-            Some(real) => {
-                let model = pair.model.split_off(at);
-                assert!(!model.is_empty() && !pair.model.is_empty());
-                self.keep(Pair { real, model });
-            }
-            None => assert!(at == 0 || at >= pair.model.len()),
-        }
-    }
-
-    fn pop_front(&mut self, index: usize) {
-        let pair = &mut self.chains[index];
-        match pair.real.pop_front() {
-            Some(real) => {
-                let model = vec![pair.model.remove(0)];
-                self.keep(Pair { real, model });
-            }
-            None => assert_eq!(pair.model.len(), 1),
-        }
-    }
-
     /// Changes one segment by the same operation as its model, by way of the head where it is one.
-    fn change(&mut self, place: &Place, op: &Op) {
+    pub(crate) fn change(&mut self, place: &Place, change: &Change) {
         let Some(index) = self.index(place.chain) else {
             return;
         };
@@ -197,38 +201,28 @@ impl World {
         let at = place.segment % pair.model.len();
         let model = &mut pair.model[at];
         let mut real = pair.real.segments_mut().nth(at).unwrap();
-        match op {
-            Op::Extend { bytes, .. } => {
-                let done = real.extend_from_slice(bytes);
-                assert_eq!(done.is_ok(), model.extend(bytes), "{done:?}");
+        match change {
+            Change::Extend(bytes) => {
+                assert_eq!(real.extend_from_slice(bytes), model.extend(bytes));
             }
-            Op::SetLen { len, .. } => {
-                let done = real.set_len(*len);
-                assert_eq!(done.is_ok(), model.set_len(*len), "{done:?}");
-                assert_eq!(
-                    done == Err(LenError::TooLong),
-                    *len > model.capacity(),
-                    "{done:?}"
-                );
-            }
-            Op::Clear { .. } => {
+            Change::SetLen(len) => assert_eq!(real.set_len(*len), model.set_len(*len)),
+            Change::Clear => {
                 real.clear();
                 model.len = 0;
             }
-            Op::Write { byte, .. } => {
+            Change::Write(byte) => {
                 let bytes = real.data_mut();
                 assert_eq!(bytes.is_some(), model.write(*byte));
                 bytes.into_iter().for_each(|bytes| bytes.fill(*byte));
             }
-            Op::User { at, byte, .. } => {
+            Change::User(at, byte) => {
                 real.user_mut()[*at] = *byte;
                 model.user[*at] = *byte;
             }
-            Op::Timestamp { value, .. } => {
+            Change::Timestamp(value) => {
                 real.set_timestamp(*value);
                 model.timestamp = *value;
             }
-            _ => unreachable!("not a change of one segment: {op:?}"),
         }
     }
 
@@ -238,13 +232,19 @@ impl World {
     }
 }
 
-fn append_to_other_pool(worlds: &mut [World], pool: usize, chain: usize) {
+fn append_to_other_pool(worlds: &mut [World], pool: usize, chain: usize, is_front: bool) {
     let (one, other) = (pool, (pool + 1) % worlds.len());
     let (Some(head), Some(index)) = (worlds[one].index(chain), worlds[other].index(chain)) else {
         return;
     };
     let Pair { real, model } = worlds[other].chains.swap_remove(index);
-    let error = worlds[one].chains[head].real.append(real).unwrap_err();
+    let head = &mut worlds[one].chains[head].real;
+    let done = if is_front {
+        head.prepend_chain(real)
+    } else {
+        head.append(real)
+    };
+    let error = done.unwrap_err();
     assert_eq!(error.kind(), AppendErrorKind::OtherPool);
     let real = error.into_mbuf();
     worlds[other].chains.push(Pair { real, model });
@@ -269,31 +269,51 @@ pub(crate) fn run(worlds: &mut [World], op: &Op) {
             worlds[pool].keep_fresh(result, size, true);
         }
         &Op::AllocBulk { pool, size, n } => worlds[pool].alloc_bulk(size, n),
+        &Op::AllocWith {
+            pool,
+            size,
+            headroom,
+            shift,
+        } => worlds[pool].alloc_with(size, headroom, 1 << shift),
+        Op::Wrap { pool, kind, bytes } => worlds[*pool].wrap(*kind, bytes),
         Op::CopyRef { place } => {
             let world = &mut worlds[place.pool];
             if let Some(index) = world.index(place.chain) {
                 world.copy_ref(index, place.segment);
             }
         }
-        &Op::MakeUnique { chain } => on_chain(worlds, chain, &World::make_unique),
+        &Op::OnChain { chain, act } => {
+            on_chain(worlds, chain, &|world, index| world.act(index, act));
+        }
         &Op::Append { chain, other } => {
-            on_chain(worlds, chain, &|world, index| world.append(index, other));
+            on_chain(worlds, chain, &|world, index| {
+                world.join(index, other, false)
+            });
+        }
+        &Op::PrependChain { chain, other } => {
+            on_chain(worlds, chain, &|world, index| {
+                world.join(index, other, true)
+            });
+        }
+        &Op::Compare { chain, other } => {
+            on_chain(worlds, chain, &|world, index| world.compare(index, other));
         }
         &Op::Lengthen { chain, n } => {
             on_chain(worlds, chain, &|world, index| world.lengthen(index, n));
         }
-        &Op::AppendToOtherPool { pool, chain } => append_to_other_pool(worlds, pool, chain),
-        &Op::SplitOff { chain, at } => {
-            on_chain(worlds, chain, &|world, index| world.split_off(index, at));
+        &Op::AppendToOtherPool { pool, chain, front } => {
+            append_to_other_pool(worlds, pool, chain, front);
         }
-        &Op::PopFront { chain } => on_chain(worlds, chain, &World::pop_front),
         &Op::Drop { chain } => on_chain(worlds, chain, &|world, index| {
             world.chains.swap_remove(index);
         }),
         &Op::DropMany { pool, n } => {
             let chains = &mut worlds[pool].chains;
             let rest = chains.split_off(chains.len().saturating_sub(n));
-            free_bulk(rest.into_iter().map(|pair| pair.real));
+            let (reals, models): (Vec<_>, Vec<_>) =
+                rest.into_iter().map(|pair| (pair.real, pair.model)).unzip();
+            free_bulk(reals);
+            drop(models);
         }
         &Op::Fill { pool, size } if size > 0 => drop(fill(&worlds[pool].pool, size)),
         &Op::Fill { .. } => {}
@@ -303,12 +323,7 @@ pub(crate) fn run(worlds: &mut [World], op: &Op) {
         &Op::Reserve { pool, size, n } => {
             let _ = worlds[pool].pool.reserve(size, n);
         }
-        Op::Extend { place, .. }
-        | Op::SetLen { place, .. }
-        | Op::Clear { place }
-        | Op::Write { place, .. }
-        | Op::User { place, .. }
-        | Op::Timestamp { place, .. } => worlds[place.pool].change(place, op),
+        Op::Change { place, change } => worlds[place.pool].change(place, change),
     }
 }
 
@@ -319,7 +334,7 @@ fn whole(pool: &Pool) -> usize {
 
 /// Frees everything, and checks that nothing is in use then.
 pub(crate) fn end(worlds: &mut [World]) {
-    for world in &mut *worlds {
+    for world in worlds {
         let stats = assert_conserved(&world.pool);
         assert_in_use(&stats, &world.chains);
         world.chains.clear();

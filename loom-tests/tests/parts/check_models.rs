@@ -1,5 +1,6 @@
 //! Handle checks: a block is found when it is one, whatever happens to its slab meanwhile.
 
+use crate::slab::Purpose;
 use crate::test_parts::{HEADER, Parts, data_class};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -57,7 +58,9 @@ fn old_blocks_are_told_from_data_of(take: fn(&Parts) -> bool) {
 
 fn take_span(parts: &Parts) -> bool {
     let bytes = parts.classes.slab_bytes() / 2;
-    let span = parts.slabs.take_span(parts.arena, &parts.classes, bytes);
+    let span = parts
+        .slabs
+        .take_span(parts.arena, &parts.classes, Purpose::Ordinary, bytes);
     span.is_some()
 }
 

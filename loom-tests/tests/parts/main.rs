@@ -25,6 +25,8 @@ mod heap;
 mod mbuf;
 #[path = "../../../src/pool/mod.rs"]
 mod pool;
+#[path = "../../../src/pressure/mod.rs"]
+mod pressure;
 #[path = "../../../src/registry.rs"]
 mod registry;
 #[path = "../../../src/slab/mod.rs"]

@@ -1,5 +1,6 @@
 //! Slabs: no block is had twice or lost, whatever carving, homecoming, listing and giving back do at once.
 
+use crate::slab::Purpose;
 use crate::slab::transit::Transit;
 use crate::test_parts::{HEADER, Parts, data_class};
 use loom::thread;
@@ -270,7 +271,9 @@ fn a_span_follows_a_class() {
         let other = parts.clone();
         let thread = thread::spawn(move || {
             let bytes = other.classes.slab_bytes() / 2;
-            other.slabs.take_span(other.arena, &other.classes, bytes)
+            other
+                .slabs
+                .take_span(other.arena, &other.classes, Purpose::Ordinary, bytes)
         });
         let reclaimed = parts.reclaim();
         let span = thread.join().unwrap();
@@ -291,7 +294,9 @@ fn a_span_and_a_class_share_the_slabs() {
         let other = parts.clone();
         let thread = thread::spawn(move || {
             let (arena, classes) = (other.arena, &other.classes);
-            let span = other.slabs.take_span(arena, classes, bytes);
+            let span = other
+                .slabs
+                .take_span(arena, classes, Purpose::Ordinary, bytes);
             if let Some(block) = span {
                 // SAFETY: the span is this thread's.
                 unsafe { other.slabs.give_span(arena, classes, block) };
@@ -345,4 +350,40 @@ fn a_search_knows_of_a_move_that_it_missed() {
         );
         thread.join().unwrap();
     });
+}
+
+/// Two ordinary claims race for the slabs above the reserve, and an urgent one takes what they leave.
+#[test]
+fn ordinary_claims_leave_the_reserve() {
+    explore("ordinary_claims_leave_the_reserve", ALL, || {
+        let parts = Parts::with_reserve(2, 1);
+        let other = parts.clone();
+        let thread = thread::spawn(move || other.open(data_class(), 1).len());
+        let mine = parts.open(HEADER, 1).len();
+        let theirs = thread.join().unwrap();
+        assert!(mine + theirs <= 1, "the reserve is left");
+        assert_eq!(parts.open_for(Purpose::Urgent, HEADER, 1).len(), 1);
+    });
+}
+
+/// A slab comes back while an urgent claim and an ordinary one look: the count never says less than there is.
+#[test]
+fn a_slab_that_comes_back_fills_the_reserve_first() {
+    explore(
+        "a_slab_that_comes_back_fills_the_reserve_first",
+        ALL,
+        || {
+            let parts = Parts::with_reserve(1, 1);
+            let out = parts.open_for(Purpose::Urgent, HEADER, 1);
+            let other = parts.clone();
+            let thread =
+                thread::spawn(move || other.open_for(Purpose::Urgent, data_class(), 1).len());
+            parts.give(HEADER, &out);
+            assert_eq!(parts.reclaim(), 1);
+            assert!(parts.open(HEADER, 1).is_empty());
+            let theirs = thread.join().unwrap();
+            let mine = parts.open_for(Purpose::Urgent, HEADER, 1).len();
+            assert_eq!(mine + theirs, 1);
+        },
+    );
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The models, quick ones first.
-const MODELS: [&str; 3] = ["parts", "sharing", "pool"];
+const MODELS: [&str; 4] = ["parts", "sharing", "views", "pool"];
 
 /// A mutant that hangs is killed, too.
 const LONGEST: Duration = Duration::from_secs(300);

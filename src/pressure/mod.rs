@@ -1,0 +1,24 @@
+//! What of a pool lies outside its arena, in the process's own memory: who waits for memory, and who is told how much of it is
+//! left. The registry keeps it beside the pool's base, so that whoever has pinned a pool finds it.
+
+mod told;
+mod waiters;
+
+pub(crate) use told::Told;
+pub(crate) use waiters::{Ticket, Waiters};
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    pub(crate) waiters: Waiters,
+    pub(crate) told: Told,
+}
+
+impl Outside {
+    pub(crate) fn new(told: Told) -> Self {
+        Self {
+            waiters: Waiters::new(),
+            told,
+        }
+    }
+}
