@@ -7,6 +7,7 @@ use crate::oracle::model::Pair;
 use crate::oracle::ops::{Act, At, Change, Op, Place};
 use crate::oracle::world::{self, CAPACITIES, World};
 use arbitrary::{Arbitrary, Result, Unstructured};
+use mbuf::Mbuf;
 use std::mem::MaybeUninit;
 use std::thread;
 
@@ -102,7 +103,7 @@ pub fn run(input: &[u8]) {
             }
             Step::Scarce(pool, size, left) => {
                 let Ok(step) = source.arbitrary() else { break };
-                let held = hold(&worlds[pool], size, left);
+                let held = hold(&worlds[pool], size, Left::Headers(left));
                 act(&mut worlds, step);
                 drop(held);
                 check(&mut worlds);
@@ -142,12 +143,21 @@ fn elsewhere(worlds: &mut [World], source: &mut Unstructured<'_>, count: usize) 
     });
 }
 
-/// Takes all that the pool has, but for `left` mbufs.
-fn hold(world: &World, size: usize, left: usize) -> Vec<mbuf::Mbuf> {
+/// What is left of a pool.
+enum Left {
+    OfSize(usize),
+    Headers(usize),
+}
+
+/// Takes all that the pool has, but for what is to be left.
+fn hold(world: &World, size: usize, left: Left) -> Vec<Mbuf> {
     let mut held = fill(&world.pool, size);
     // Whatever room that has left, bare headers take: the last to be had are what copies need.
     held.extend(fill(&world.pool, 0));
-    held.truncate(held.len().saturating_sub(left));
+    match left {
+        Left::OfSize(left) => drop(held.drain(..left.min(held.len()))),
+        Left::Headers(left) => held.truncate(held.len().saturating_sub(left)),
+    }
     held
 }
 
@@ -219,8 +229,14 @@ fn midway(world: &mut World, step: Midway) {
     // So that what is kept here comes last.
     world.chains.truncate(16);
     let index = world.chains.len();
-    let made = world.pool.alloc(step.size);
-    world.keep_fresh(made, step.size, false);
+    let (size, left) = match step.what {
+        What::CopyRef(_) | What::Slice => (step.size, Left::Headers(step.left)),
+        What::AllocBulk(_) => (step.size, Left::OfSize(step.left)),
+        // As all the other segments.
+        What::MakeUnique | What::Any(_) => (1, Left::OfSize(step.left)),
+    };
+    let made = world.pool.alloc(size);
+    world.keep_fresh(made, size, false);
     if world.chains.len() == index {
         return;
     }
@@ -237,12 +253,12 @@ fn midway(world: &mut World, step: Midway) {
     if matches!(step.what, What::MakeUnique | What::Any(_)) {
         world.copy_ref(index, 0);
     }
-    let held = hold(world, step.size, step.left);
+    let held = hold(world, size, left);
     match step.what {
         What::CopyRef(segment) => world.copy_ref(index, segment),
         What::MakeUnique => world.act(index, Act::MakeUnique),
         What::Slice => world.act(index, Act::Slice(At::Boundary(0), At::Boundary(count))),
-        What::AllocBulk(n) => world.alloc_bulk(step.size, n),
+        What::AllocBulk(n) => world.alloc_bulk(size, n),
         What::Any(act) => world.act(index, act),
     }
     drop(held);
