@@ -117,8 +117,8 @@ fn cut(pair: &mut Pair, act: Act) -> Option<Pair> {
             std::mem::swap(&mut rest, model);
         }
         // Each is a head of its own.
-        part.set_timestamp(part.timestamp() + 1);
-        rest[0].timestamp += 1;
+        part.set_timestamp(part.timestamp().wrapping_add(1));
+        rest[0].timestamp = rest[0].timestamp.wrapping_add(1);
         Some(Pair {
             real: part,
             model: rest,

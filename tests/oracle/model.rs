@@ -1,7 +1,7 @@
 //! The plain model: shared data is an `Rc`, a chain is a `Vec`, and nothing is ever recycled.
 
+use super::owners::Watch;
 use crate::common::stamp::is_zero;
-use crate::owners::Watch;
 use mbuf::{LenError, Mbuf, Stats};
 use std::cell::RefCell;
 use std::collections::HashMap;
