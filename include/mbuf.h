@@ -184,7 +184,8 @@ int mbuf_headroom(const mbuf *buf, size_t *bytes);
 int mbuf_tailroom(const mbuf *buf, size_t *bytes);
 
 /* Puts `length` zero bytes in front of the data of this one buffer, whose size grows by as many; `data` is where they are. No data is
- * moved. MBUF_ERROR_ARGUMENT when there is no headroom for them, MBUF_ERROR_SHARED when the data is shared or read-only. */
+ * moved. MBUF_ERROR_ARGUMENT when there is no headroom for them, MBUF_ERROR_SHARED when `length` is not 0 and the data is
+ * shared or read-only. */
 int mbuf_prepend(mbuf *buf, size_t length, void **data);
 
 /* Copies `length` bytes from `offset` on out of the valid data from `buf` to the end of its chain. */

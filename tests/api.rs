@@ -400,7 +400,7 @@ fn a_handle_is_8_bytes_and_so_is_an_optional_one() {
     assert_eq!(size_of::<Segment<'_>>(), 8);
     assert_eq!(size_of::<Option<SegmentMut<'_>>>(), 8);
     assert!(size_of::<Pool>() <= 16);
-    assert!(size_of::<LocalPool>() <= 32);
+    assert!(size_of::<LocalPool>() <= 24);
 }
 
 #[test]

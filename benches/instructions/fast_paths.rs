@@ -139,7 +139,7 @@ fn write_and_read((pool, mut mbuf): (Pool, Mbuf)) -> (Pool, Mbuf) {
 
 // Instructions for `TIMES` operations, with the loop that makes them.
 const ALLOC_AND_FREE: u64 = 61_019;
-const ALLOC_AND_FREE_LOCALLY: u64 = 59_026;
+const ALLOC_AND_FREE_LOCALLY: u64 = 62_026;
 const ALLOC_AND_FREE_OF_ANY_SIZE: u64 = 81_021;
 const BULK: u64 = 53_911;
 const COPY_REF_AND_FREE: u64 = 111_027;

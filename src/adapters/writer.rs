@@ -67,8 +67,7 @@ impl Mbuf {
     /// A new mbuf of `size` bytes, of the same pool.
     ///
     /// # Errors
-    /// As [`Pool::alloc`](crate::Pool::alloc). Once the pool's handles are gone, [`AllocError::Exhausted`] for threads that have not used
-    /// it before.
+    /// As [`Pool::alloc`](crate::Pool::alloc). It works without a handle on the pool, too, slower.
     pub fn sibling(&self, size: usize) -> Result<Self, AllocError> {
         crate::mbuf::from_core(self.core(), size)
     }

@@ -47,7 +47,7 @@ impl Mbuf {
     }
 
     /// Gives every segment of the chain data of its own, so that [`data_mut`](Self::data_mut) succeeds on it. Segments that
-    /// are not shared keep theirs.
+    /// are neither shared nor [read-only](Self::is_read_only) keep theirs.
     ///
     /// Lengths, capacities, user areas and timestamps stay as they are, but for the capacity of what was foreign, which is its length
     /// then. What was copied has no headroom.

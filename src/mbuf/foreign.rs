@@ -26,7 +26,7 @@ type Release = unsafe extern "C-unwind" fn(data: *mut c_void, argument: *mut c_v
 /// What lies in the data area of a block whose data is foreign.
 #[repr(C, align(64))]
 struct Keeper<T> {
-    /// Bytes that the owner keeps.
+    /// Bytes that the owner keeps outside of this block.
     total: u64,
     owner: ManuallyDrop<T>,
 }
@@ -71,7 +71,11 @@ impl Pool {
     /// file. They are not copied, and can be read, shared, cut and chained like any others, but not written; for that see
     /// [`wrap_mut`](Self::wrap_mut).
     ///
-    /// The owner is dropped with the last mbuf that refers to its bytes, on whatever thread that is. Its `drop` may use the pool.
+    /// The owner is dropped with the last mbuf that refers to its bytes, on whatever thread that is. Its `drop` may use the pool. If it
+    /// panics, what else was to be freed is freed, and the panic goes on from there. An owner that itself owns mbufs which wrap others,
+    /// and so on, is dropped in as deep a recursion.
+    ///
+    /// An owner's alignment is 64 at most; more does not compile.
     ///
     /// # Errors
     /// As [`alloc`](Self::alloc), with the owner. Bytes of any number can be wrapped.
@@ -274,9 +278,16 @@ impl Mbuf {
         argument: *mut c_void,
     ) {
         let header = self.header();
+        // What lies in the owner's own block is counted with that.
+        let block = keeper.addr().get()..keeper.addr().get() + size_of::<Keeper<T>>();
+        let outside = if block.contains(&data.addr().get()) {
+            0
+        } else {
+            len
+        };
         // SAFETY: E3, and H3: exclusive.
         unsafe {
-            (*keeper.as_ptr()).total = len as u64;
+            (*keeper.as_ptr()).total = outside as u64;
             let address = data.as_ptr().expose_provenance() as u64;
             let argument = argument.expose_provenance() as u64;
             let release = (release as *const ()).expose_provenance() as u64;
@@ -305,7 +316,7 @@ impl Mbuf {
         ptr::with_exposed_provenance_mut(address as usize)
     }
 
-    /// Bytes that the owner of the foreign memory keeps.
+    /// Bytes that the owner of the foreign memory keeps outside of his block.
     pub(super) fn foreign_total(&self) -> u64 {
         let keeper = NonNull::from(self.owner()).as_ptr().wrapping_add(1);
         // SAFETY: E3: the keeper lies behind its block's header, was written before the mbuf was handed out, and is not written again.

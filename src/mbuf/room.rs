@@ -130,14 +130,20 @@ impl Mbuf {
             return Err(LenError::TooLong);
         }
         let mut left = n;
+        // Let go at the end, when the chain is as it is to be: an owner of foreign memory may panic.
+        let mut passed: Option<Self> = None;
         while left >= self.len() {
             left -= self.len();
-            let Some(passed) = self.pop_front() else {
+            let Some(front) = self.pop_front() else {
                 // The last one stays, empty.
                 left = self.len();
                 break;
             };
-            self.take_after(&passed);
+            self.take_after(&front);
+            match &mut passed {
+                None => passed = Some(front),
+                Some(passed) => passed.append_fitting(front),
+            }
         }
         self.cut_front(left);
         Ok(())

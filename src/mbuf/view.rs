@@ -213,8 +213,8 @@ impl Mbuf {
         own + foreign + core.block_bytes(owner.class(), owner.offset())
     }
 
-    /// Copies each segment that keeps more than a block of its data's size would into such a block, and lets go of the large one, or of
-    /// the foreign memory. User areas and timestamps stay.
+    /// Copies each segment that [keeps](Self::retained) more than a block of its data's size would, and a header more, into such a block,
+    /// and lets go of the large one, or of the foreign memory. User areas and timestamps stay.
     ///
     /// # Errors
     /// As [`Pool::alloc`](crate::Pool::alloc); nothing is changed then.

@@ -163,7 +163,7 @@ impl PoolBuilder {
 
     /// What to call when the pool [runs low](Self::watermarks), on the thread that notices, in the middle of an alloc or free.
     ///
-    /// It may use the pool: alloc, free, trim. It should be quick, and not panic. Once the pool's last handle is gone nobody is
+    /// It may use the pool: alloc, free, trim. It should be quick. A panic in it ends there, with its message. Once the pool's last handle is gone nobody is
     /// called, except for a call that is under way then. So a call had better hold no handle on its own pool, which
     /// would keep it open for ever.
     pub fn on_low(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {

@@ -37,8 +37,6 @@ pub struct LocalPool {
     /// The calling thread's; `None` for a thread that is ending or found all caches taken.
     cache: Option<NonNull<Cache>>,
     pool: Pool,
-    /// The pool's key while nobody waits for memory.
-    key: u64,
     _of_this_thread: PhantomData<*const ()>,
 }
 
@@ -51,7 +49,6 @@ impl LocalPool {
         }
         Self {
             cache: cache.map(NonNull::from),
-            key: pool.core().id().raw(),
             pool,
             _of_this_thread: PhantomData,
         }
@@ -86,7 +83,9 @@ impl LocalPool {
     /// Whether a block of `core`'s may be given to this handle: it is of this pool, and nobody waits for it.
     #[inline(always)]
     pub(crate) fn may_keep(&self, core: Core) -> bool {
-        core.has_key(self.key)
+        // The key is looked at where this handle's pool is: where the header says would be known later, and is the same place.
+        let own = self.pool.core();
+        core == own && own.has_key(own.id().raw())
     }
 
     /// Takes a block back into this thread's cache, of this pool.
@@ -113,7 +112,6 @@ impl Clone for LocalPool {
         Self {
             cache: self.cache,
             pool: self.pool.clone(),
-            key: self.key,
             _of_this_thread: PhantomData,
         }
     }

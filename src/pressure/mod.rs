@@ -4,6 +4,8 @@
 mod told;
 mod waiters;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 pub(crate) use told::Told;
 pub(crate) use waiters::{Ticket, Waiters};
 
@@ -21,4 +23,14 @@ impl Outside {
             told,
         }
     }
+}
+
+/// Calls somebody else's code in the middle of an alloc or free. A panic of it ends here: further out it would lose a block, or a
+/// waiter behind it.
+fn call(code: impl FnOnce()) {
+    if cfg!(loom) {
+        // Where a panic is a model that has failed.
+        return code();
+    }
+    let _ = catch_unwind(AssertUnwindSafe(code));
 }

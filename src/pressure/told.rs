@@ -17,7 +17,7 @@ impl Told {
     pub(crate) fn tell(&self, is_low: bool) {
         let call = if is_low { &self.low } else { &self.recovered };
         if let Some(call) = call {
-            call();
+            super::call(|| call());
         }
     }
 }

@@ -116,7 +116,7 @@ impl Waiters {
             // Relaxed: acquired with the stack.
             next = place.below.load(Ordering::Relaxed);
             if let Some(waker) = place.exchange(None) {
-                waker.wake();
+                super::call(|| waker.wake());
             }
         }
     }

@@ -173,3 +173,18 @@ fn a_pool_ends_though_its_last_mbufs_owner_panics() {
     assert_throws(|| drop(view));
     assert_eq!(drops.count(), 2);
 }
+
+#[test]
+fn a_chain_is_cut_to_its_end_though_an_owner_that_it_passes_panics() {
+    let pool = pool(SMALL_SLAB * 4);
+    let drops = Drops::default();
+    let mut chain = pool.alloc_zeroed(10).unwrap();
+    chain
+        .append(pool.wrap(throwing(b"0123456789", &drops)).unwrap())
+        .unwrap();
+    chain.append(pool.alloc_zeroed(10).unwrap()).unwrap();
+    assert_throws(|| chain.advance(25).unwrap());
+    assert_eq!((chain.total_len(), chain.segment_count()), (5, 1));
+    drop(chain);
+    assert_all_home(&pool);
+}

@@ -341,3 +341,31 @@ fn a_waiting_future_keeps_the_pool_open() {
     assert!(poll(future.as_mut(), &counter).is_ready());
     drop((future, held));
 }
+
+/// Panics when it is woken.
+struct Bad;
+
+impl Wake for Bad {
+    fn wake(self: Arc<Self>) {
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nobody_from_being_woken() {
+    let (pool, held) = full_pool();
+    let bad = Waker::from(Arc::new(Bad));
+    let mut first = pool.alloc_async(64);
+    assert!(look(&mut first, &bad).is_pending());
+    let thread = waiter(&pool, 64);
+    let mut last = pool.alloc_async(64);
+    assert!(look(&mut last, &bad).is_pending());
+    drop(held);
+    assert_woken(thread);
+    drop((first, last));
+    assert_all_home(&pool);
+}
+
+fn look(future: &mut mbuf::AllocFuture, waker: &Waker) -> Poll<Result<Mbuf, AllocError>> {
+    Pin::new(future).poll(&mut Context::from_waker(waker))
+}
