@@ -63,6 +63,9 @@ pub(super) fn find<'a>(key: u64) -> Option<&'a Cache> {
     if latest != key {
         return None;
     }
+    // A pool of C's that somebody destroys meanwhile has zeros for a key, which are also those of a thread that used no pool.
+    #[cfg(feature = "capi")]
+    NonNull::new(cache.cast_mut())?;
     // SAFETY: noted with a cache of the pool with that identity, which is still mapped: the caller holds a handle or an
     // mbuf. What is noted goes when the thread's caches do.
     unsafe { Some(NonNull::new_unchecked(cache.cast_mut()).cast().as_ref()) }
